@@ -17,5 +17,5 @@ if __name__ == "__main__":
     except KeyboardInterrupt:
         code = interrupted()
     except ModuleNotFoundError as error:
-        code = refuse(extras.without_core(error))
+        code = refuse(extras.explain_missing_core(error))
     sys.exit(code)

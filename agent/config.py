@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from chaoslab.base import parsers
-from chaoslab.base.files import Unreadable, json_of
+from chaoslab.base.files import Unreadable, read_json
 from chaoslab.base.registry import did_you_mean
 from chaoslab.config.settings import SettingError, read_variable
 from chaoslab.config.topology import SERVICES
@@ -88,7 +88,7 @@ def load(path: Path = FILE, **hosts: str | None) -> Config:
     """The configuration in that file, with other hosts (`tools_host="{service}"`) if given. Raises SettingError: one
     line on the error in it."""
     try:
-        data = json_of(path)
+        data = read_json(path)
         if not isinstance(data, dict):
             raise Unreadable("holds no JSON object")
         config = Config.model_validate(data)

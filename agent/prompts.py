@@ -9,7 +9,7 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from chaoslab.agent.config import blamed
-from chaoslab.base.files import Unreadable, json_of
+from chaoslab.base.files import Unreadable, read_json
 from chaoslab.base.registry import did_you_mean
 from chaoslab.config.settings import SettingError
 from chaoslab.core.conversation import USER_TURNS_MAX, Conversation, Turn, turn, turns
@@ -101,7 +101,7 @@ class Prompt(BaseModel):
 def load(path: Path = FILE) -> list[Prompt]:
     """The prompts of that file, in its order. Raises SettingError: one line on the error, with the prompt's number."""
     try:
-        data = json_of(path)
+        data = read_json(path)
     except Unreadable as error:
         raise SettingError(f"PROMPTS={path} {error}; it should be a file with {LIKE}") from None
     if not isinstance(data, list) or not data:

@@ -15,7 +15,7 @@ from chaoslab.agent.tools import Toolbox
 from chaoslab.analysis.verdict.judge import BUDGET, HUNG
 from chaoslab.analysis.verdict.seen import Twin
 from chaoslab.base.clock import Clock, iso
-from chaoslab.base.identity import TrialId, nth
+from chaoslab.base.identity import TrialId, nth_trial
 from chaoslab.config.scenario import from_settings
 from chaoslab.config.settings import Settings
 from chaoslab.core import events
@@ -87,12 +87,12 @@ class Session:
         """Runs every prompt in order, and again from the first, TRIALS times in all (REPEATS times each)."""
         now = datetime.fromisoformat(self.run_of.now)
         for number, prompt in enumerate(prompts):
-            trial = nth(self.run_of.name, number, len(prompts))
+            trial = nth_trial(self.run_of.name, number, len(prompts))
             for fact in prompt.facts:  # known from now on, whatever becomes of the service
                 if isinstance(fact, Lookup) and not self.toolbox.is_real(fact.tool):
                     self._looked_up[fact.model_dump_json()] = await self._value(fact, trial, now)
         for number in range(self.settings.trials_of(len(prompts))):
-            trial = nth(self.run_of.name, number, len(prompts))
+            trial = nth_trial(self.run_of.name, number, len(prompts))
             await self._steered(trial)
             await self.trial(trial, prompts[number % len(prompts)], twin=twin_of(number % len(prompts)))
 

@@ -27,14 +27,14 @@ from time import process_time
 from typing import Any, NamedTuple
 
 import chaoslab as lab
-from chaoslab.analysis.measures.intervals import least_over, median_interval, rate_of
+from chaoslab.analysis.measures.intervals import lower_bound, median_interval, rate_shares
 from chaoslab.analysis.verdict.standing import Standing, stand_by_outcome
 from chaoslab.cli import main as main_of_lab
 from chaoslab.scenarios.bisecting import bisect
-from chaoslab.scenarios.comparing import paired
+from chaoslab.scenarios.comparing import compare_sides
 from chaoslab.scenarios.load import load
 from chaoslab.scenarios.revisions import SideWork
-from chaoslab.scenarios.sides import OfScenario
+from chaoslab.scenarios.sides import ScenarioSide
 from chaoslab.search.compared import Comparison
 from chaoslab.search.pairs import WORSE, Pair, Side
 
@@ -165,9 +165,9 @@ def of_rates() -> Iterator[Row]:
             for _ in range(RUNS):
                 own = [dice.choice(shares) for _ in range(prompts)]
                 counts = [(sum(dice.random() < each for _ in range(trials)), trials) for each in own]
-                found = rate_of(counts)
+                found = rate_shares(counts)
                 held += found is not None and mean in found.interval
-                beyond += least_over(counts, ALPHA) > mean
+                beyond += lower_bound(counts, ALPHA) > mean
             text = f"mean of other prompts covered, {prompts} prompts of {trials} trials, {name}"
             said = f"{held / RUNS:.1%}; nines too many in {beyond / RUNS:.1%}"
             yield text, DICE, "≥ 95 %; ≤ 5 %", said, held / RUNS >= 1 - ALPHA and beyond / RUNS <= ALPHA
@@ -521,7 +521,7 @@ def of_itself() -> Iterator[Row]:
 
 def of_command() -> Iterator[Row]:
     with project(base="base", good="good"):
-        OfScenario(load(Path("base.chaos.yml"))[0], 1).take([1])  # imports once what each command needs
+        ScenarioSide(load(Path("base.chaos.yml"))[0], 1).take([1])  # imports once what each command needs
         words = ["compare", "good.chaos.yml", "--agent", "drawing_agent:base", "-n", str(PAIRS), "-q", "--seed"]
         share = sum(command(*words, str(seed)) == 1 for seed in range(ASKED)) / ASKED
         text = f"`compare -n {PAIRS}`, {ASKED} seeds"
@@ -559,7 +559,7 @@ def pool_of(agent: str, prompts: int) -> list[Sequence[Side]]:
     """Real trials by prompt, POOL in all."""
     changed = [[f"agent=drawing_agent:{agent}", f"prompt=Pay {n}"] for n in range(prompts)]
     made = [load(Path("base.chaos.yml"), changed=each)[0] for each in changed]
-    return [OfScenario(each, seed).take(range(1, POOL // prompts + 1)) for seed, each in enumerate(made)]
+    return [ScenarioSide(each, seed).take(range(1, POOL // prompts + 1)) for seed, each in enumerate(made)]
 
 
 def of_prompts() -> Iterator[Row]:
@@ -568,11 +568,13 @@ def of_prompts() -> Iterator[Row]:
         for prompts, most in ((1, 200), (8, 200), (26, 208)):
             base, good = pool_of("base", prompts), pool_of("good", prompts)
             alike = [DrawnTrials(dice, base) for _ in range(COMMANDS)]
-            found = [paired(each, each, trials=most, alpha=ALPHA) for each in alike]  # each trial is on one side alone
+            found = [
+                compare_sides(each, each, trials=most, alpha=ALPHA) for each in alike
+            ]  # each trial is on one side alone
             share = sum(each.verdict == WORSE for each in found) / COMMANDS
             text = f"{COMMANDS} comparisons of {most} pairs out of {POOL} real trials, prompts {prompts}"
             yield f'{text}: false "worse"', FUNCTION, "≤ 5 %", f"{share:.1%}", share <= ALPHA
-            found = [paired(DrawnTrials(dice, good), DrawnTrials(dice, base), trials=most, alpha=ALPHA)
+            found = [compare_sides(DrawnTrials(dice, good), DrawnTrials(dice, base), trials=most, alpha=ALPHA)
                      for _ in range(COMMANDS)]  # fmt: skip
             ended = [len(each.pairs) for each in found if each.verdict == WORSE]
             share, at = len(ended) / COMMANDS, median(ended or [0])

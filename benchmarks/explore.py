@@ -20,12 +20,12 @@ from typing import Any
 import chaoslab as lab
 from chaoslab.base.identity import digest
 from chaoslab.execution.agents.functions import name_of
-from chaoslab.execution.explore import shrunk_in
+from chaoslab.execution.explore import shrink_in_session
 from chaoslab.record.rulings import RulingState
-from chaoslab.scenarios.exploring import explore, opened
+from chaoslab.scenarios.exploring import explore, open_scenario_search
 from chaoslab.scenarios.load import load
 from chaoslab.scenarios.running import run
-from chaoslab.search.shrinking import without_one
+from chaoslab.search.shrinking import drop_each_part
 from chaoslab.search.variation import GOOD
 
 ROOT = Path(__file__).parent.parent / "examples" / "scenarios"
@@ -356,7 +356,7 @@ def of_scenarios() -> Iterator[Row]:
         (scenario,) = load(file, changed=[f"fresh={name}:naive"])
         failed = [each for each in run(scenario, apart=True) if each.state is RulingState.FAILED]
         kinds = set()
-        with opened(scenario) as made:
+        with open_scenario_search(scenario) as made:
             shrunk = []
             for ruling in failed:
                 own = digest([[str(each) for each in ruling.trial.verdict.harm], str(ruling.trial.verdict.outcome)])
@@ -364,10 +364,10 @@ def of_scenarios() -> Iterator[Row]:
                     continue
                 kinds.add(own)
                 began_s = cpu_s()
-                failure = shrunk_in(made.session, ruling.trial)
+                failure = shrink_in_session(made.session, ruling.trial)
                 seconds.append(cpu_s() - began_s)
                 reruns.append(failure.reruns)
-                left = made.session.tried([*without_one(failure.variation)], "check")
+                left = made.session.tried([*drop_each_part(failure.variation)], "check")
                 minimal += not any(tried.failed and tried.kind == failure.tried.kind for tried, _ in left)
                 shrunk.append(failure)
             for failure in shrunk[:1]:

@@ -20,7 +20,7 @@ from shop_server import Shop
 
 import chaoslab as lab
 from chaoslab.execution.explore import Exploration, FoundFailure
-from chaoslab.scenarios.exploring import explore, of_command
+from chaoslab.scenarios.exploring import explore, make_command_scenario
 
 HERE = Path(__file__).parent
 SECONDS = 60
@@ -118,7 +118,7 @@ def explored(name: str, budget: dict[str, Any]) -> tuple[Exploration, list[str]]
     shop = ThreadingHTTPServer(("127.0.0.1", 0), Shop)
     Thread(target=shop.serve_forever, daemon=True).start()
     route = f"shop=http://127.0.0.1:{shop.server_port}"
-    (scenario,) = of_command(COMMANDS[name].split(), [route], None, wait_s=2)
+    (scenario,) = make_command_scenario(COMMANDS[name].split(), [route], None, wait_s=2)
     found = explore(scenario, seed=1, **budget)
     shop.shutdown()
     return found, bugs_of(source)

@@ -22,8 +22,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from statistics import fmean
 
-from chaoslab.analysis.measures.intervals import Interval, kaplan_meier, mean_interval, rate
-from chaoslab.analysis.measures.mttr import Ending, Incident, spells
+from chaoslab.analysis.measures.intervals import Interval, compute_rate, kaplan_meier, mean_interval
+from chaoslab.analysis.measures.mttr import Ending, Incident, build_spells
 from chaoslab.base.dice import Dice
 
 MEAN_S = 10.0
@@ -135,7 +135,7 @@ def measure(shape: float, scheme: str, *, repetitions: int, incidents: int, seed
         dice = Dice(seed, "repairs", shape, scheme, repetition).stream()
         found = simulated(repairs, scheme, incidents=incidents, censoring_s=censoring_s, dice=dice)
         recovered_s = [one.duration_s for one in found if one.recovered]
-        curve = kaplan_meier(spells(found))
+        curve = kaplan_meier(build_spells(found))
         if curve is None or curve.median is None or len(recovered_s) < 2:
             raise ValueError(f"{incidents} incidents are too few for an estimate; try 200")
         censored += incidents - len(recovered_s)
@@ -163,7 +163,7 @@ def table(repetitions: int, incidents: int, seed: int) -> Iterator[tuple[str, bo
                 shape, scheme, repetitions=repetitions, incidents=incidents, seed=seed, bootstrap=bootstrap
             )
             for name, score in result.scores.items():
-                known = rate(sum(score.held), len(score.held))
+                known = compute_rate(sum(score.held), len(score.held))
                 low, high = (100 * known.interval.low, 100 * known.interval.high) if known else (0.0, 0.0)
                 covers = f"{100 * known.value:.1f} ({low:.1f}–{high:.1f})" if known else "–"
                 good = name not in HELD or score.good

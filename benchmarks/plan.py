@@ -24,11 +24,11 @@ from typing import Any
 
 import chaoslab as lab
 from chaoslab.core.events import Effect
-from chaoslab.execution.explore import AskedExplore
-from chaoslab.execution.exploring import session
-from chaoslab.memory._reading import Facts, experiment_of
+from chaoslab.execution.explore import ExploreArguments
+from chaoslab.execution.exploring import open_session
+from chaoslab.memory._reading import Facts, make_experiment
 from chaoslab.memory.store import Memory
-from chaoslab.search.planning._risk import risk_of
+from chaoslab.search.planning._risk import compute_risk
 from chaoslab.search.planning.cells import KINDS, Cell
 from chaoslab.search.planning.chances import Chances
 from chaoslab.search.planning.evidence import Evidence, Experiment, TargetKnowledge
@@ -139,7 +139,7 @@ class Mapped:
     def __init__(self, shape: str, number: int) -> None:
         agent, tools, reads = planted(shape, number)
         self.name = f"{shape} {number}"
-        with session(AskedExplore(agent, "go", tools=tools, reads=reads, says=json.loads, seed=1)) as trials:
+        with open_session(ExploreArguments(agent, "go", tools=tools, reads=reads, says=json.loads, seed=1)) as trials:
             ((calm, trial),) = trials.tried([Variation()], "calm")
             effects = [event.target for _, event in trial.history.of(Effect)]
             self.targets = {
@@ -160,7 +160,7 @@ class Mapped:
 
 def row(cell: Cell, tried: Tried) -> Experiment:
     facts = Facts("", tried.outcome, not tried.void, tried.failed, bool(tried.harm), (cell,), seconds=tried.seconds)
-    return experiment_of("agent", cell, [facts], "virtual")
+    return make_experiment("agent", cell, [facts], "virtual")
 
 
 @cache
@@ -243,7 +243,7 @@ def of_risk() -> Iterator[Row]:
         order = random.Random(own.name).sample(list(own.rows), len(own.rows))
         known, rest = order[: len(order) // 4], order[len(order) // 4 :]
         chances = Chances(own.evidence(known))
-        pairs += [(risk_of(chances, cell).value, cell in own.harmful) for cell in rest]
+        pairs += [(compute_risk(chances, cell).value, cell in own.harmful) for cell in rest]
     area = auroc(pairs)
     yield "risk, a quarter of the cells known: AUROC of harm", "≥ .85", f"{area:.3f}, {len(pairs)} cells", area >= 0.85
 
@@ -278,7 +278,7 @@ def of_dose() -> Iterator[Row]:
             return f"It is {found}."
 
         evidence, trials = Evidence("agent"), 0
-        with session(AskedExplore(agent, "go", reads=[search], seed=1)) as made:
+        with open_session(ExploreArguments(agent, "go", reads=[search], seed=1)) as made:
             while True:
                 cells = [Cell.of("search", "delay", {})]
                 found = propose(evidence, cells, n=1).proposals

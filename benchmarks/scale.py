@@ -23,7 +23,7 @@ from typing import Any
 
 import chaoslab as lab
 from chaoslab.core.events import RunStarted
-from chaoslab.execution.pipeline import without_story
+from chaoslab.execution.pipeline import drop_story
 from chaoslab.record.history import History
 from chaoslab.worlds.virtual.run_writer import RunWriter
 
@@ -178,7 +178,7 @@ def of_report(count: int) -> Iterator[Row]:
     with TemporaryDirectory() as folder:
         done = list(trials(count, 1, logs=folder))
         started = History.read(Path(folder) / "latest").first(RunStarted)
-    kept = [each._result.kept if str(each.outcome) == "harm" else without_story(each._result.kept) for each in done]
+    kept = [each._result.kept if str(each.outcome) == "harm" else drop_story(each._result.kept) for each in done]
     with TemporaryDirectory() as folder:
         with RunWriter(Path(folder), done[0].history.run, started.now) as book:
             book.begin(replace(started, prompts=MILLION))

@@ -21,13 +21,13 @@ from typing import Any
 import httpx
 from function_seam import resident_kb
 
-from chaoslab.base.identity import digest, nth
+from chaoslab.base.identity import digest, nth_trial
 from chaoslab.config import settings
 from chaoslab.config.topology import MODEL
 from chaoslab.execution.spec import TrialSpec
 from chaoslab.execution.workers import executor
 from chaoslab.lab import _virtual_lab as lab
-from chaoslab.lab.launch import spec_of
+from chaoslab.lab.launch import make_spec
 from chaoslab.record.log import MemoryLog
 from chaoslab.seams.http.seam import HttpSeam
 
@@ -129,7 +129,7 @@ class Mocked:
         self.session = session
 
     async def trial(self, number: int, answers: dict[str, list[Any]]) -> None:
-        trial = nth(self.run, number, len(PROMPTS))
+        trial = nth_trial(self.run, number, len(PROMPTS))
         self.mock.begin(answers)
         state = self.session.graph_input(PROMPTS[trial.prompt - 1]["prompt"], datetime(2026, 6, 1, 9, tzinfo=UTC))
         with self.seam.trial(trial):
@@ -209,7 +209,7 @@ def main() -> None:
     options = parser.parse_args()
     chosen = settings.load(FAULTS, environment={}, env_file=Path("/nonexistent"))
     prompts = importlib.import_module("chaoslab.agent.prompts")
-    spec = spec_of(chosen, [prompts.Prompt.model_validate(prompt) for prompt in PROMPTS])
+    spec = make_spec(chosen, [prompts.Prompt.model_validate(prompt) for prompt in PROMPTS])
     if options.memory:
         print(
             f"memory after {options.memory} trials: {growth(spec, options.memory):+.1%} since the first tenth "

@@ -29,10 +29,10 @@ from chaoslab.core import events, triggers
 from chaoslab.execution.options import RunOptions
 from chaoslab.reports import frames, loaded
 from chaoslab.reports._columns import COLUMNS
-from chaoslab.reports.fault_pages import traits, within
+from chaoslab.reports.fault_pages import describe_bounds, describe_traits
 from chaoslab.reports.formats import json as json_format
 from chaoslab.scenarios import spec
-from chaoslab.scenarios.new_project import skill_page
+from chaoslab.scenarios.new_project import read_skill_page
 from chaoslab.scenarios.spec import ScenarioSpec
 from chaoslab.wire import toxics
 
@@ -254,14 +254,17 @@ def _faults() -> str:
         if not fault.__module__.startswith("chaoslab."):
             continue
         family = fault.__module__.split(".")[-2]
-        said = f"Family: {family}. Layer: {fault.layer}. {' '.join(traits(fault))}".rstrip()
+        said = f"Family: {family}. Layer: {fault.layer}. {' '.join(describe_traits(fault))}".rstrip()
         texts.append(f"## {name}\n\n{_story(module, fault)}\n\n{said}\n")
         if fault.example:
             texts.append(f"```text\ninject({fault.example})\n```\n")
         if fault.source:
             texts.append(f"Seen in the real world: {fault.source}\n")
         hints = get_type_hints(fault)
-        rows = [(f"`{f.name}`", _choices(hints[f.name]) + within(fault, f.name), _default(f)) for f in fields(fault)]
+        rows = [
+            (f"`{f.name}`", _choices(hints[f.name]) + describe_bounds(fault, f.name), _default(f))
+            for f in fields(fault)
+        ]
         texts.append(_table(("parameter", "type", "default"), rows) if rows else "It has no parameters.\n")
     return "\n".join(texts)
 
@@ -291,7 +294,7 @@ def _scenarios() -> str:
 
 def _keys(model: type[Any]) -> Iterator[tuple[str, str, str]]:
     """A key, its default, and its meaning."""
-    said = spec.meanings(model)
+    said = spec.find_meanings(model)
     for name, of in model.model_fields.items():
         value = of.get_default(call_default_factory=True)
         shown = "required" if of.is_required() else "" if value is None or value in ("", [], {}) else f"`{value}`"
@@ -381,4 +384,4 @@ if __name__ == "__main__":
     for name, text in pages().items():
         (FOLDER / name).write_text(text, encoding="utf-8")
         print(FOLDER / name)
-    (FOLDER.parent / "for-coding-agents.md").write_text(skill_page(), encoding="utf-8")
+    (FOLDER.parent / "for-coding-agents.md").write_text(read_skill_page(), encoding="utf-8")

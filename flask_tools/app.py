@@ -14,7 +14,7 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound, Reque
 
 from chaoslab.base.identity import TrialId, canonical, request_id
 from chaoslab.base.json_text import speller
-from chaoslab.base.web_pages import refused
+from chaoslab.base.web_pages import find_refusal
 from chaoslab.config.settings import Settings
 from chaoslab.core.service_spec import TROUBLE, ServiceSpec
 from chaoslab.flask_tools.ledger import Folders, Ledger, Mismatch, Runs, Unwritten, Worked
@@ -78,7 +78,7 @@ class _Service:
 
     def _refuse_page(self) -> Response | None:
         """The refusal of a web page's request."""
-        why = refused(request.headers.get("Host"), request.headers.get("Origin"))
+        why = find_refusal(request.headers.get("Host"), request.headers.get("Origin"))
         return self._say(self._desk.wording(403, why), 403) if why else None
 
     def _answer(self, route: Route, parts: dict[str, str]) -> Worked:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 from chaoslab.base.clock import Clock, system
-from chaoslab.base.files import opened
+from chaoslab.base.files import open_regular
 from chaoslab.base.identity import TrialId
 from chaoslab.core.events import Effect, Event, LabWarning
 from chaoslab.core.service_spec import ServiceSpec
@@ -258,7 +258,7 @@ def _alone(path: Path) -> Iterator[BinaryIO]:
     """A context with the log for reading, while no other process or thread of this service works on the run. A missing
     log reads as empty; the next write reports that it is missing."""
     try:
-        log: BinaryIO = opened(path)
+        log: BinaryIO = open_regular(path)
     except OSError:
         log = io.BytesIO()
     with log:

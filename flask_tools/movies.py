@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from chaoslab.base.files import Unreadable, json_of
+from chaoslab.base.files import Unreadable, read_json
 from chaoslab.core.service_spec import ErrorReply, ServiceSpec, ToolSpec
 from chaoslab.flask_tools.service_module import DATA, Answer, Refusal, Route, ServiceRequest, folded
 
@@ -70,7 +70,7 @@ def read(path: Path, *, otherwise: Path) -> Films:
         return Films(tuple(bundled), (f"{path.name}: {why}; the bundled films are used",))
 
     try:
-        data = json_of(path)
+        data = read_json(path)
     except Unreadable as error:
         return instead(str(error))
     if not isinstance(data, list):

@@ -17,7 +17,7 @@ from chaoslab.core.plan import Plan
 from chaoslab.record.log import Log
 from chaoslab.wire import lane_names
 from chaoslab.wire.control import CallRow
-from chaoslab.wire.fault_lifecycle import REFUSED, is_refused, standing_key, toxics_of
+from chaoslab.wire.fault_lifecycle import REFUSED, is_refused, list_toxics, standing_key
 from chaoslab.wire.proxies import ToxicInfo, ToxiproxyDown, ToxiproxyError
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ class Arming:
         key = standing_key(active, row.call)
         if key and (standing := self._standing(experiment, key, row)) is not None:
             return ArmedLane(active, standing.proxy, row, until_s, stands=True), standing.port
-        toxics = toxics_of(active)
+        toxics = list_toxics(active)
         experiment.count += 1
         expires = math.ceil(self._clock.utc().timestamp() + row.deadline_s) + lease_s
         name = lane_names.lane(row.call.target, experiment.run, experiment.count, expires)

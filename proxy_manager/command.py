@@ -13,7 +13,7 @@ from typing import Any
 
 from chaoslab.base.clock import system
 from chaoslab.base.commandline import refuse
-from chaoslab.base.web_pages import refused
+from chaoslab.base.web_pages import find_refusal
 from chaoslab.config import settings
 from chaoslab.config.part_version import digests
 from chaoslab.config.settings import SettingError
@@ -59,7 +59,7 @@ def server(manager: Manager, *, host: str, port: int, version: Mapping[str, str]
 
         def _refused(self) -> bool:
             """True if another site's page asks, which is told so."""
-            why = refused(self.headers["Host"], self.headers["Origin"])
+            why = find_refusal(self.headers["Host"], self.headers["Origin"])
             if why:
                 self._say(403, {"error": why})
             return bool(why)

@@ -130,15 +130,15 @@ class Figures:
 
     def _judge(self, run: _Run, trial: str) -> None:
         """Counts a trial that has ended, as the summary will."""
-        from chaoslab.analysis.measures.incidents import incidents
-        from chaoslab.analysis.verdict.judge import verdicts
+        from chaoslab.analysis.measures.incidents import find_incidents
+        from chaoslab.analysis.verdict.judge import judge_all
 
         run.finished.discard(trial)
         records = run.open.pop(trial, [])
         history = History([*([run.began] if run.began else []), *records])
-        for verdict in verdicts(history).values():
+        for verdict in judge_all(history).values():
             self._add("trials_total", outcome=str(verdict.outcome))
-        for one in incidents(history):
+        for one in find_incidents(history):
             self._add("incidents_total", fault=one.fault, target=one.target, ending=str(one.ending))
             if one.recovered:
                 self._add("recoveries_total", fault=one.fault, target=one.target)

@@ -373,7 +373,7 @@ class Manager:
         took_s = round(self._clock.monotonic() - began_s, 6)
         with self._lock:
             experiment.lanes[row.id] = lane
-        for event in fault_lifecycle.armed(active, row.call, lane=lane.proxy, took_s=took_s):
+        for event in fault_lifecycle.report_armed(active, row.call, lane=lane.proxy, took_s=took_s):
             self._write(experiment, row, event)
         self._reply(
             control, experiment, row, ManagerAnswer("armed", self.places.dial, port, rolled, stands=lane.stands)
@@ -395,7 +395,7 @@ class Manager:
             if lane.lost:
                 self._mark(experiment, row, f"its lane {lane.proxy} was lost before it was over")
             evidence: list[str] = []
-            for event in fault_lifecycle.healed(lane.active, row.call, seen):
+            for event in fault_lifecycle.report_healed(lane.active, row.call, seen):
                 self._write(experiment, row, event)
                 evidence += [event.evidence] if isinstance(event, events.FaultWitnessed) else []
             call = row.call
@@ -439,13 +439,13 @@ class Manager:
                 if lane.own:
                     self._arming.destroy(lane.proxy)
                 with contextlib.suppress(LogLost):  # nobody is left to be told, and the loop has other runs to serve
-                    for gone in fault_lifecycle.healed(lane.active, lane.row.call, None):
+                    for gone in fault_lifecycle.report_healed(lane.active, lane.row.call, None):
                         self._write(experiment, lane.row, gone)
             self._arming.end_standing(experiment)
 
     def _tell_of_lever(self, experiment: OpenRun) -> None:
         """Logs that somebody has paused the manager, or lets it go on."""
-        if (said := levers.pulled(experiment.lever)) != experiment.paused:
+        if (said := levers.read_lever(experiment.lever)) != experiment.paused:
             now = "makes no fault" if said else "makes faults again"
             message = f"the proxy manager {now}: {said or 'its lever was released'}"
             experiment.paused = said

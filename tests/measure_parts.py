@@ -3,9 +3,9 @@
 from typing import Any, TypeVar
 
 from chaoslab.analysis.measures._amplification import Amplification, RequestCounts
-from chaoslab.analysis.measures._calls import Bill, CallCount, Ends, Spent, Throughput
-from chaoslab.analysis.measures._findings import Takes
-from chaoslab.analysis.measures.errors import ErrorCounts, Failed
+from chaoslab.analysis.measures._calls import Bill, CallCount, EndTimes, Spent, Throughput
+from chaoslab.analysis.measures._findings import Measure
+from chaoslab.analysis.measures.errors import ErrorCounts, FailureCounts
 from chaoslab.analysis.measures.faults import (
     FaultStages,
     InjectionCount,
@@ -14,10 +14,10 @@ from chaoslab.analysis.measures.faults import (
     Uninjected,
     Unmet,
 )
-from chaoslab.analysis.measures.latency import Attempt, every_attempt
+from chaoslab.analysis.measures.latency import Attempt, list_attempts
 from chaoslab.record.history import History
 
-M = TypeVar("M", bound=Takes)
+M = TypeVar("M", bound=Measure)
 
 
 def taken(measure: M, history: History, *more: Any) -> M:
@@ -30,7 +30,7 @@ def calls(history: History) -> CallCount:
 
 
 def throughput(history: History) -> Throughput | None:
-    return taken(Ends(), history).result()
+    return taken(EndTimes(), history).result()
 
 
 def usage(history: History) -> Spent | None:
@@ -42,7 +42,7 @@ def amplification(history: History) -> list[Amplification]:
 
 
 def errors(history: History) -> ErrorCounts:
-    return taken(Failed(), history).result()
+    return taken(FailureCounts(), history).result()
 
 
 def by_injection(history: History) -> list[InjectionCount]:
@@ -58,4 +58,4 @@ def uninjected(history: History) -> list[UnexplainedFailure]:
 
 
 def attempts(history: History) -> list[Attempt]:
-    return [attempt for attempt in every_attempt(history) if attempt.timed]
+    return [attempt for attempt in list_attempts(history) if attempt.timed]

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from chaoslab.cli import main
-from chaoslab.scenarios.new_project import skill_page
+from chaoslab.scenarios.new_project import read_skill_page
 from tests.cli_parts import environment
 
 ROOT = Path(__file__).parent.parent
@@ -100,7 +100,7 @@ def answer(prompt):
 def test_the_five_commands_of_the_page_do_what_it_says(tmp_path: Path) -> None:
     (tmp_path / "shop").mkdir()
     (tmp_path / "shop/agent.py").write_text(AGENT)
-    (block,) = re.findall(r"```console\n(.*?)```", skill_page(), flags=re.DOTALL)
+    (block,) = re.findall(r"```console\n(.*?)```", read_skill_page(), flags=re.DOTALL)
     path = f"{Path(sys.executable).parent}:{environment()['PATH']}"
     ended = []
     for line in block.splitlines():

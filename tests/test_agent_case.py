@@ -14,7 +14,7 @@ from chaoslab.core.plan import Plan
 from chaoslab.execution import _validation as validation
 from chaoslab.execution.agents._case import AgentCase
 from chaoslab.execution.drawn import Drawn
-from chaoslab.execution.forked import AHEAD, Died, InChild, children
+from chaoslab.execution.forked import AHEAD, Died, InChild, make_child_executor
 from chaoslab.execution.options import RunOptions
 
 
@@ -92,7 +92,7 @@ def test_a_child_that_a_signal_of_the_user_s_ended_ends_its_parent(
 
 
 def test_where_order_matters_a_child_has_one_trial_at_once() -> None:
-    one, many = children(1, 9.0, at_once=True), children(1, 9.0, at_once=False)
+    one, many = make_child_executor(1, 9.0, at_once=True), make_child_executor(1, 9.0, at_once=False)
     assert isinstance(one, InChild)
     assert isinstance(many, InChild)
     assert (one.ahead, many.ahead, one.limit_s) == (1, AHEAD, 9.0)
@@ -123,6 +123,6 @@ def test_an_effect_is_a_tool_s_or_a_request_to_a_service(name: Any, of_services:
 
 def test_each_of_several_models_is_an_object_of_its_own() -> None:
     one, two, three = (lab.offline_model() for _ in range(3))
-    assert validation.models(None, {"a": one, "b": two, "c": three}) == ("a", "b", "c")
+    assert validation.parse_models(None, {"a": one, "b": two, "c": three}) == ("a", "b", "c")
     with pytest.raises(ValueError, match=r"^services has one model as 'a' and 'c': each needs an object of its own"):
-        validation.models(None, {"a": one, "b": two, "c": one})
+        validation.parse_models(None, {"a": one, "b": two, "c": one})

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.assertions import Assertion, ByFunction, FinishedTrial, Miss, load, stated
+from chaoslab.analysis.assertions import Assertion, ByFunction, FinishedTrial, Miss, build_assertion, load
 from chaoslab.base.registry import names
 from chaoslab.core.events import CallFinished, FaultScheduled, FaultWitnessed
 from chaoslab.scenarios.located import ScenarioError
@@ -338,17 +338,17 @@ def test_what_nobody_asked_for_and_what_nobody_met() -> None:
 )
 def test_a_parameter_that_is_wrong_is_one_line(name: str, params: Any, said: str) -> None:
     with pytest.raises(ValueError, match=name) as refused:
-        stated(name, params)
+        build_assertion(name, params)
     assert said in str(refused.value)
     assert "\n" not in str(refused.value)
 
 
 def test_plain_data_state_an_assertion() -> None:
-    assert stated("max_calls", 5) == E.max_calls(5)
-    assert stated("called_in_order", ["a", "b"]) == E.called_in_order(["a", "b"])
-    assert stated("answer_contains", ["a", "b"]) == E.answer_contains(["a", "b"])
-    assert stated("no_duplicate_effects", {}) == E.no_duplicate_effects()
-    assert stated("state_equals", {"path": "a", "value": {"b": 1}}) == E.state_equals("a", {"b": 1})
+    assert build_assertion("max_calls", 5) == E.max_calls(5)
+    assert build_assertion("called_in_order", ["a", "b"]) == E.called_in_order(["a", "b"])
+    assert build_assertion("answer_contains", ["a", "b"]) == E.answer_contains(["a", "b"])
+    assert build_assertion("no_duplicate_effects", {}) == E.no_duplicate_effects()
+    assert build_assertion("state_equals", {"path": "a", "value": {"b": 1}}) == E.state_equals("a", {"b": 1})
 
 
 def test_a_fault_on_a_lane_to_a_process_that_is_down_was_ended_by_its_outage() -> None:

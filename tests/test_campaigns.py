@@ -20,14 +20,14 @@ import yaml
 
 from chaoslab.base import levers
 from chaoslab.base.clock import iso
-from chaoslab.campaigns._child import Process, words_of
+from chaoslab.campaigns._child import Process, build_command
 from chaoslab.campaigns._gauge import Gauge
-from chaoslab.campaigns.bounds import Bound, StopBound, number
+from chaoslab.campaigns.bounds import Bound, StopBound, parse_number
 from chaoslab.campaigns.journal import Journal, JournalStory, read
-from chaoslab.campaigns.load import Campaign, RoundUnit, following, load
+from chaoslab.campaigns.load import Campaign, RoundUnit, list_following, load
 from chaoslab.campaigns.report import text
-from chaoslab.campaigns.running import AlreadyRunning, Runner, act
-from chaoslab.cli import _parser, main
+from chaoslab.campaigns.running import AlreadyRunning, Runner, run_action
+from chaoslab.cli import _build_parser, main
 from chaoslab.core.events import AttemptRef, CallFinished, Event, RunStarted, Usage
 from chaoslab.core.limits import Guard, Limits
 from chaoslab.record.rulings import RulingsFile, RulingState, TrialRuling
@@ -148,7 +148,7 @@ class Log:
     ("given", "found"), [("0.2", 0.2), ("10%", 0.1), ("5m", 300.0), ("0.2s", 0.2), ("200ms", 0.2), ("-3", -3.0)]
 )
 def test_numbers_have_units(given: str, found: float) -> None:
-    assert number(given) == pytest.approx(found)
+    assert parse_number(given) == pytest.approx(found)
 
 
 @pytest.mark.parametrize(
@@ -259,7 +259,7 @@ def test_rounds_begin_by_the_schedule(tmp_path: Path) -> None:
     def moments(count: int, **given: Any) -> list[str | None]:
         spec, found, now, last = made(tmp_path, **given).spec, list[str | None](), NOW, None
         for each in range(1, count + 1):
-            last = following(spec, each, last, now)
+            last = list_following(spec, each, last, now)
             found.append(None if last is None else f"{last:%d %H:%M}")
             now = now if last is None else last + timedelta(minutes=1)
         return found
@@ -301,12 +301,12 @@ def test_a_paused_campaign_begins_no_step_and_its_runs_no_trial(tmp_path: Path) 
             self.left -= (folder / "paused").exists()
             if not self.left:
                 self.left = -1
-                assert act(folder, "resume", "") == "it goes on"
+                assert run_action(folder, "resume", "") == "it goes on"
 
     run = Run.create(folder, now=iso(NOW), name="n")
 
     def asks(word: str) -> Callable[[], object]:
-        return lambda: act(folder, word, "lunch")
+        return lambda: run_action(folder, word, "lunch")
 
     def looks(when: str) -> Callable[[], object]:
         return lambda: seen.append((when, RunSteering.read(run.folder).hold))
@@ -327,9 +327,9 @@ def test_a_paused_campaign_begins_no_step_and_its_runs_no_trial(tmp_path: Path) 
         "somebody paused it: lunch", "it goes on", "somebody paused it: lunch", "it goes on",
     ]  # fmt: skip
     assert said.count("it goes on") == 2
-    assert act(folder, "pause", "late") == "it has ended already: held"
+    assert run_action(folder, "pause", "late") == "it has ended already: held"
     with pytest.raises(LookupError, match="a campaign knows no restart: stop, pause and resume"):
-        act(folder, "restart", "")
+        run_action(folder, "restart", "")
 
 
 def test_nothing_starts_if_a_probe_cannot_be_reached(tmp_path: Path) -> None:
@@ -467,7 +467,7 @@ def test_a_campaign_that_was_killed_is_taken_back_and_goes_on(tmp_path: Path) ->
     levers.renew(again.folder / "lease.1", clock=Time())
     assert not old.ended()
     story = again.run()
-    assert levers.lapsed(again.folder / "lease.1", 5), "a step that outlived the kill gets no lease any more"
+    assert levers.has_lapsed(again.folder / "lease.1", 5), "a step that outlived the kill gets no lease any more"
     assert said[0] == "the last start was broken off: taking it back first"
     assert (tmp_path / "b undone").exists()
     assert story.ended == "held"
@@ -483,8 +483,8 @@ def test_two_processes_do_not_run_one_campaign(tmp_path: Path) -> None:
     again, _ = runner(tmp_path, [], clock=clock)
     with pytest.raises(AlreadyRunning, match=f"it is running \\(process {os.getppid()}\\): chaoslab campaign stop"):
         again.run()
-    assert "its faults end now" in act(again.folder, "stop", "enough")
-    assert levers.pulled(again.folder / "stop") == "enough"
+    assert "its faults end now" in run_action(again.folder, "stop", "enough")
+    assert levers.read_lever(again.folder / "stop") == "enough"
 
 
 def test_a_ramp_stops_at_its_first_breach(tmp_path: Path) -> None:
@@ -611,13 +611,13 @@ def test_a_gauge_takes_rates_over_a_time_and_only_of_enough_calls(tmp_path: Path
 
 def test_a_scenario_is_run_with_its_level_and_its_trials(tmp_path: Path) -> None:
     (unit,) = made(tmp_path, steps=[{"scenario": "refund.chaos.yml", "levels": [0.5]}]).units
-    words = words_of(unit, logs=tmp_path, trials=7)
+    words = build_command(unit, logs=tmp_path, trials=7)
     assert words[3:] == [
         "test", "refund.chaos.yml", "--chaos-level", "0.5", "--trials", "7", "--logs", str(tmp_path), "--quiet"
     ]  # fmt: skip
-    assert _parser(words[3:]).parse_args(words[3:]).chaos_level == "0.5"
+    assert _build_parser(words[3:]).parse_args(words[3:]).chaos_level == "0.5"
     (unit,) = made(tmp_path, steps=[{"command": ["chaoslab", "runs"]}]).units
-    assert words_of(unit, logs=tmp_path, trials=None)[1:] == ["-m", "chaoslab", "runs"]
+    assert build_command(unit, logs=tmp_path, trials=None)[1:] == ["-m", "chaoslab", "runs"]
 
 
 @pytest.mark.parametrize(
@@ -636,7 +636,7 @@ def test_a_command_that_makes_faults_writes_its_run_where_the_campaign_looks(
     tmp_path: Path, command: list[str], run: list[str]
 ) -> None:
     (unit,) = made(tmp_path, steps=[{"command": command}]).units
-    words = words_of(unit, logs=Path("LOGS"), trials=None)
+    words = build_command(unit, logs=Path("LOGS"), trials=None)
     assert words[-len(run) :] == run if run else words[-1] == "chaoslab"
     assert words[0] == (sys.executable if command[0] == "chaoslab" else command[0])
 

@@ -8,18 +8,18 @@ import pytest
 
 from chaoslab.core.changed_answer import ChangedAnswer
 from chaoslab.core.changed_reply import (
-    answered,
     arguments,
     as_text,
+    find_told_places,
     is_answer,
+    list_answered,
     of_model,
     pick,
-    renamed,
-    told_places,
+    rename_entities,
     wanted_values,
 )
 from chaoslab.core.exchange import Call, PastAttempt, Reply
-from chaoslab.execution.agents._one_trial import _still
+from chaoslab.execution.agents._one_trial import _describe_still_open
 from tests.faults.fault_parts import Target, meet
 
 JSON = {"content-type": "application/json"}
@@ -86,7 +86,7 @@ def test_a_changed_text_is_laid_out_like_the_true_one(like: str, text: str) -> N
 def test_the_values_that_were_asked_for_come_before_flags_and_those_before_what_was_said(
     value: Any, places: list[Any]
 ) -> None:
-    assert [tuple(place) for place in told_places(value, call())] == places
+    assert [tuple(place) for place in find_told_places(value, call())] == places
 
 
 def test_an_entry_is_picked_by_its_share() -> None:
@@ -106,12 +106,12 @@ def test_the_answers_to_calls_of_the_same_tool_are_those_that_were_true() -> Non
     ]
     earlier = [PastAttempt(asked, reply, None, 0.0, 1.0, true) for asked, reply, true in rows]
     context: Any = SimpleNamespace(earlier=earlier)
-    assert answered(call(), context) == [(rows[0][0], good), (rows[6][0], good)]
+    assert list_answered(call(), context) == [(rows[0][0], good), (rows[6][0], good)]
 
 
 def test_an_answer_to_another_call_is_given_the_arguments_of_this_one() -> None:
     was, now = call("GET shop/3", {"city": "Oslo", "days": [1]}), call("GET shop/4", {"city": "Rome", "unit": "C"})
-    assert renamed({"city": "Oslo", "id": 3, "days": 1, "n": [3, 7]}, was, now) == {
+    assert rename_entities({"city": "Oslo", "id": 3, "days": 1, "n": [3, 7]}, was, now) == {
         "city": "Rome", "id": 4, "days": 1, "n": [4, 7],
     }  # fmt: skip
 
@@ -121,4 +121,4 @@ def test_an_answer_to_another_call_is_given_the_arguments_of_this_one() -> None:
 )
 def test_what_is_still_under_way_is_told_in_part(waits: list[str], shown: str) -> None:
     said = "still under way 2.5 s after the answer, so its end is not known: "
-    assert _still(2.5, waits) == (said + shown if shown else "")
+    assert _describe_still_open(2.5, waits) == (said + shown if shown else "")

@@ -58,7 +58,7 @@ def test_a_picture_that_cannot_be_written_is_said_after_the_figures(capsys: pyte
     FakeRun(Path("logs/fake"), prompts=3).write()
     Path("logs/latest").symlink_to("fake")
     Path("charts/tool_latency.png").mkdir(parents=True)
-    assert [launch.leave(Path("logs/fake"), code) for code in (0, 130)] == [2, 130]
+    assert [launch.report_end(Path("logs/fake"), code) for code in (0, 130)] == [2, 130]
     said = capsys.readouterr()
     assert said.err == "cannot draw into charts/tool_latency.png: Is a directory\n" * 2
     assert said.out.count("run fake") == 2
@@ -89,7 +89,7 @@ def test_what_to_look_at_next_is_the_first_trial_of_the_worst_else_that_met_a_fa
             info.write(prompt_finished(answer, prompt="what?", status=status, error_type=error_type), trial=f"p1.r{n}")
         if met:
             info.write(events.FaultWitnessed(**fault_at("lie", "lie", "weather", 1, 1, "r")), trial=met)
-    assert launch.leave(run.folder, 0, program="chaoslab") == 0
+    assert launch.report_end(run.folder, 0, program="chaoslab") == 0
     (line,) = (text for text in capsys.readouterr().out.splitlines() if text.startswith("next"))
     calm = (
         f"next    chaoslab lab {launch.FAILING}: no trial met a fault here; there tools answer wrongly, and the agent "
@@ -117,7 +117,7 @@ def test_the_next_command_is_named_as_shortly_as_the_shell_finds_it(
         (here / folder / "chaoslab").touch(mode=0o755)
     monkeypatch.setenv("PATH", str(here / path) if path else "")
     monkeypatch.setattr("sys.argv", [typed])
-    assert launch._called() == told
+    assert launch._program_name() == told
 
 
 def test_settings_prints_the_example_file(typed: Typed) -> None:

@@ -21,8 +21,8 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.cli import main
-from chaoslab.execution.cluster import OnPool, _lost, cluster
-from chaoslab.execution.workers import Came, WorkerLost, spread
+from chaoslab.execution.cluster import OnPool, _report_lost, cluster
+from chaoslab.execution.workers import ChunkResult, WorkerLost, use_executor
 from tests.pool_parts import Stuck, agent, charge, deadly
 
 # Not imported here: it changes how all exceptions of the process are pickled.
@@ -108,7 +108,7 @@ def test_batches_grow() -> None:
         def submit(self, *given: Any, **__: Any) -> Future[Any]:
             ends.append(given[2][-1] + 1)
             done: Future[Any] = Future()
-            done.set_result(([Came.of(given[2])], len(given[2]) / 60))
+            done.set_result(([ChunkResult.of(given[2])], len(given[2]) / 60))
             return done
 
     assert [*OnPool(AtOnce(), 1).map(Stuck(at=-1), range(100))] == [*range(100)]
@@ -120,7 +120,7 @@ def test_a_worker_that_is_gone_is_told_once() -> None:
     ended: list[str] = []
     others: list[Any] = [None, ("2", {}), ("3", {"action": "add-worker", "worker": "c"})]
     for event in (*(("1", {"action": "remove-worker", "worker": name}) for name in "aab"), *others):
-        _lost(event, ended, told.append)
+        _report_lost(event, ended, told.append)
     assert told == [f"a worker is gone ({name}): what it had in hand is done again" for name in "ab"]
 
 
@@ -150,7 +150,7 @@ def test_a_cluster_without_workers_is_given_up(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("chaoslab.execution.cluster.LOOK_S", 0.01)
     monkeypatch.setattr("chaoslab.execution.cluster.GONE_S", 0.02)
     with (
-        spread(lambda limit_s, heard: OnPool(Gone(), 2, limit_s, heard, left=lambda: 0)),
+        use_executor(lambda limit_s, heard: OnPool(Gone(), 2, limit_s, heard, left=lambda: 0)),
         pytest.raises(WorkerLost, match=r"all workers are gone since 0.02 s, with p1\.r1 in hand"),
     ):
         list(lab.run_many(agent, "go", trials=5, jobs=2, **OPTIONS))

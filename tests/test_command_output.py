@@ -11,7 +11,7 @@ import pytest
 from chaoslab import __version__
 from chaoslab.analysis.measures.delivery import DeliveryCell, DeliveryCounts
 from chaoslab.base import version
-from chaoslab.cli import COMMANDS, _parser
+from chaoslab.cli import COMMANDS, _build_parser
 from chaoslab.config.settings import Settings
 from chaoslab.core.events import PromptStarted
 from chaoslab.record.runs import Run
@@ -60,7 +60,7 @@ def test_help_has_an_example_that_the_command_understands(
     assert lines[-1] == f"Example: {example}"
     line = shlex.split(example.removeprefix('eval "$(').removesuffix(')"'))
     assert line[:2] == ["chaoslab", command]
-    assert callable(_parser(line[1:]).parse_args(line[1:]).command)
+    assert callable(_build_parser(line[1:]).parse_args(line[1:]).command)
 
 
 def test_the_help_of_all_fits_80_columns(typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,7 +116,7 @@ def test_faults(typed: Typed) -> None:
 def test_a_fault_that_is_not_delivered_has_a_reason() -> None:
     cell = DeliveryCell("latency", "function", 0.5, 100)
     well, lost = DeliveryCounts(cell, 100, 50, 50, 50), DeliveryCounts(cell, 100, 50, 50, 49)
-    found = fault_check.plain([well, lost, DeliveryCounts(cell, refusal="no such thing")])
+    found = fault_check.check_data([well, lost, DeliveryCounts(cell, refusal="no such thing")])
     assert [each["wrong"] for each in found] == [None, "1 of 50 were not witnessed", None]
     assert [each["interval"] is None for each in found] == [False, False, True]
 

@@ -8,7 +8,7 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.cli import main
-from chaoslab.core.dialog import Dialog, reworded, words_of
+from chaoslab.core.dialog import Dialog, collect_text, reword
 from chaoslab.core.events import FaultInjected, FaultWitnessed
 from chaoslab.record.history import History
 from tests.cli_parts import prompts
@@ -140,10 +140,10 @@ def test_texts_are_reworded_wherever_they_stand_but_for_a_models_thoughts() -> N
         "id": "d",
         "n": 1,
     }
-    assert reworded(said, str.upper) == {
+    assert reword(said, str.upper) == {
         "role": "user", "content": [{"type": "text", "text": "A"}, "b", {"content": {"text": "C"}}], "id": "d", "n": 1
     }  # fmt: skip
-    assert words_of(said) == "a\nc"
+    assert collect_text(said) == "a\nc"
     for kind in ("reasoning", "thinking"):
-        assert reworded({"type": kind, "text": "a"}, str.upper) == {"type": kind, "text": "a"}
-    assert reworded("a", str.upper) == "A"
+        assert reword({"type": kind, "text": "a"}, str.upper) == {"type": kind, "text": "a"}
+    assert reword("a", str.upper) == "A"

@@ -15,7 +15,7 @@ import yaml
 from chaoslab.base import registry
 from chaoslab.cli import COMMANDS
 from chaoslab.config.settings import table
-from chaoslab.scenarios.new_project import skill_page
+from chaoslab.scenarios.new_project import read_skill_page
 from docs import picture, reference
 from tests.cli_parts import execute
 from tests.test_readme import PAGES, ROOT, TEXT
@@ -96,7 +96,9 @@ def test_the_reference_is_what_the_code_says(name: str) -> None:
 
 
 def test_the_page_for_coding_agents_is_the_one_that_init_writes() -> None:
-    assert (DOCS / "for-coding-agents.md").read_text(encoding="utf-8") == skill_page(), "run: python docs/reference.py"
+    assert (DOCS / "for-coding-agents.md").read_text(encoding="utf-8") == read_skill_page(), (
+        "run: python docs/reference.py"
+    )
 
 
 def test_each_page_that_llms_txt_names_is_there() -> None:

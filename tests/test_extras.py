@@ -20,7 +20,7 @@ from chaoslab.config.topology import Ports
 from chaoslab.core.events import PromptStarted
 from chaoslab.core.plan import Plan
 from chaoslab.record.runs import Run
-from chaoslab.scenarios.new_project import workflow
+from chaoslab.scenarios.new_project import render_workflow
 from chaoslab.worlds.local import Local
 from tests.cli_parts import Typed, chaoslab, environment, execute, free_base, prompts
 
@@ -117,7 +117,7 @@ def test_every_install_line_of_the_documents_works_though_no_index_has_the_packa
     pages = [*PROJECT.parent.glob("*.md"), *(PROJECT.parent / "docs").rglob("*.*")]
     texts = {path: path.read_text(encoding="utf-8") for path in pages if path.suffix in (".md", ".ipynb")}
     lines = [found for path, text in texts.items() for found in re.findall(r"pip install [^`\n]*", text)]
-    lines += re.findall("pip install .*", workflow("git+https://example.org/chaoslab", test=True))
+    lines += re.findall("pip install .*", render_workflow("git+https://example.org/chaoslab", test=True))
     lines = [line.replace("\\", "") for line in lines if "pip-audit" not in line]
     assert len(lines) >= 7
     for line in lines:

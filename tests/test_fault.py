@@ -94,7 +94,7 @@ def test_a_plug_ins_fault_that_corrupts_an_answer_counts_in_mttr_as_the_labs_own
 
 def test_a_plug_ins_fault_that_cannot_be_used_has_the_default_traits(tmp_path: Path) -> None:
     with installed(tmp_path, "raise RuntimeError('no')", fault="sock"):
-        assert (traits.corrupts("sock"), traits.conditional("sock"), traits.lasts("sock")) == ("", False, False)
+        assert (traits.corrupts("sock"), traits.is_conditional("sock"), traits.lasts("sock")) == ("", False, False)
         assert [i.ending for i in incidents(story_of("sock"))] == [Ending.LATE]
 
 

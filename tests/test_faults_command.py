@@ -122,14 +122,14 @@ def test_a_number_that_makes_no_sense_is_refused(given: list[str], line: str, ty
     ("tls_failure", "model"), ("stale_context", "model"),
 ])  # fmt: skip
 def test_the_check_makes_the_calls_that_its_faults_need(fault: str, seam: str) -> None:
-    result = delivery.fired(DeliveryCell(fault, seam, 1.0, 12))
+    result = delivery.fire_cell(DeliveryCell(fault, seam, 1.0, 12))
     assert result.injected >= 5
     assert result.delivered
 
 
 @pytest.mark.parametrize("fault", [name for name in names(GROUP) if trait(load(name), "of_tools")])
 def test_a_fault_of_tools_answers_is_refused_at_a_model(fault: str) -> None:
-    refusal = delivery.fired(DeliveryCell(fault, "model", 1.0, 3)).refusal
+    refusal = delivery.fire_cell(DeliveryCell(fault, "model", 1.0, 3)).refusal
     assert refusal == (
         f"{fault} works on the answers of tools, and api.openai.com is a model: inject confabulation or garbled_answer"
     )
@@ -138,20 +138,20 @@ def test_a_fault_of_tools_answers_is_refused_at_a_model(fault: str) -> None:
 def test_a_seam_at_which_a_fault_only_hits_and_never_acts_is_wrong() -> None:
     idle = DeliveryCounts(DeliveryCell("latency", "service", 1.0, 9), eligible=9, scheduled=9)
     met = DeliveryCounts(DeliveryCell("latency", "function", 1.0, 9), eligible=9, scheduled=9, injected=9, witnessed=9)
-    text, well = fault_check.foot([met, idle])
+    text, well = fault_check.render_foot([met, idle])
     assert "WRONG: latency was never injected at a service" in text
     assert not well
 
 
 def test_every_fault_has_a_seam_but_those_that_exist_in_one_place_alone() -> None:
-    cells = [cell for cell in delivery.cells() if cell.chance == 1.0]
-    refusals = {cell: delivery.refusal(cell) for cell in cells}
+    cells = [cell for cell in delivery.plan_cells() if cell.chance == 1.0]
+    refusals = {cell: delivery.find_refusal(cell) for cell in cells}
     nowhere = {cell.fault for cell in cells} - {cell.fault for cell, refusal in refusals.items() if not refusal}
     assert nowhere == {"container_out_of_memory", "container_partitioned", "container_throttled", "stdout_noise"}
     refused = [DeliveryCounts(cell, refusal=refusals[cell]) for cell in cells if cell.fault in nowhere]
-    assert "WRONG: container_throttled has no seam" in fault_check.foot(refused)[0]
+    assert "WRONG: container_throttled has no seam" in fault_check.render_foot(refused)[0]
     met = DeliveryCounts(DeliveryCell("latency", "function", 1.0, 9), eligible=9, scheduled=9, injected=9, witnessed=9)
-    text, well = fault_check.foot([met, *refused])
+    text, well = fault_check.render_foot([met, *refused])
     assert "not tried: container_out_of_memory, container_partitioned, container_throttled; each is done by" in (
         " ".join(text.split())
     )
@@ -196,11 +196,13 @@ def test_a_rate_outside_of_its_exact_interval_is_wrong_and_more_cells_widen_it()
     standard errors, which among a million cells is nothing."""
     cell = DeliveryCell("latency", "function", 1.0, 20_000)
     found = DeliveryCounts(cell, eligible=20_000, scheduled=198, injected=198, witnessed=198)
-    assert fault_check.wrong(found, 1_000_000).endswith("excludes 1")
+    assert fault_check.find_problem(found, 1_000_000).endswith("excludes 1")
     found = DeliveryCounts(replace(cell, chance=0.2), eligible=1000, scheduled=260, injected=260, witnessed=260)
-    assert fault_check.wrong(found, 1) == "the rate 0.260 [0.216, 0.308] excludes 0.2"
-    assert fault_check.wrong(found, 1_000_000) == ""
+    assert fault_check.find_problem(found, 1) == "the rate 0.260 [0.216, 0.308] excludes 0.2"
+    assert fault_check.find_problem(found, 1_000_000) == ""
 
 
 def test_a_cell_without_a_call_proves_nothing() -> None:
-    assert fault_check.wrong(DeliveryCounts(DeliveryCell("latency", "function", 0.2, 9)), 1) == "no call reached it"
+    assert (
+        fault_check.find_problem(DeliveryCounts(DeliveryCell("latency", "function", 0.2, 9)), 1) == "no call reached it"
+    )

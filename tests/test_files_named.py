@@ -66,7 +66,7 @@ def test_a_pipe_is_no_ruling_and_is_not_waited_for(tmp_path: Path) -> None:
     folder = FakeRun(tmp_path / "run", prompts=2).write()
     os.mkfifo(folder / "rulings.jsonl")
     with pytest.raises(LookupError, match=PIPE):
-        places.read(str(folder))
+        places.read_history(str(folder))
     for command in ("summary", "show", "report"):
         code, printed = ran(tmp_path, command, "run")
         assert code == 2, printed

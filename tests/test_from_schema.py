@@ -16,10 +16,10 @@ from chaoslab.seams.services.app import AppRequest
 from chaoslab.surfaces.projects import Personal, Project
 from chaoslab.surfaces.schemas import mcp_tools
 from chaoslab.surfaces.schemas._state import CallRefused
-from chaoslab.surfaces.schemas.mcp_tools import api_of, listed_by
-from chaoslab.surfaces.schemas.openapi import api_in
+from chaoslab.surfaces.schemas.mcp_tools import make_api, request_tools
+from chaoslab.surfaces.schemas.openapi import read_api
 from chaoslab.surfaces.schemas.stand_ins import Service
-from chaoslab.surfaces.schemas.writing import project_of
+from chaoslab.surfaces.schemas.writing import build_project
 from tests.cli_parts import Typed
 
 DOCUMENTS = Path(__file__).with_name("openapi")
@@ -73,7 +73,7 @@ TOOLS = [
 
 def made_of(name: str, *, seed: int = 1, on: bool = True) -> Project:
     personal = Personal(on=on)
-    return project_of(api_in(DOCUMENTS / name, personal=personal, seed=seed), most=20, personal=personal)
+    return build_project(read_api(DOCUMENTS / name, personal=personal, seed=seed), most=20, personal=personal)
 
 
 def service_of(name: str) -> Service:
@@ -217,8 +217,8 @@ def test_a_schema_that_holds_itself_ends() -> None:
 
 
 def notes() -> Service:
-    api = api_of("Notes", TOOLS, "tools.json", personal=Personal(), seed=1)
-    return Service(json.loads(project_of(api, most=20, personal=Personal()).files["service.json"]))
+    api = make_api("Notes", TOOLS, "tools.json", personal=Personal(), seed=1)
+    return Service(json.loads(build_project(api, most=20, personal=Personal()).files["service.json"]))
 
 
 def test_a_list_of_tools_becomes_scenarios_that_pass(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -274,7 +274,7 @@ for line in sys.stdin:
 
 
 def test_a_server_is_asked_for_all_pages_of_its_list() -> None:
-    name, tools = listed_by([sys.executable, "-c", SERVER], {})
+    name, tools = request_tools([sys.executable, "-c", SERVER], {})
     assert (name, [each["name"] for each in tools]) == ("desk", ["get_0", "get_1", "get_2"])
 
 

@@ -17,9 +17,9 @@ STARTED = RunStarted(seed=3, settings={}, plan={}, prompts=1, now=NOW, model="an
 
 def told(folder: Path) -> list[str]:
     """All that the readers of a run say of its end."""
-    story = show.render(History.read(folder)).splitlines()[-1].split(":", 1)[1].strip()
+    story = show.render_stories(History.read(folder)).splitlines()[-1].split(":", 1)[1].strip()
     report = RunReport.read(folder)
-    listed = " ".join(runs.of(folder).in_words().split())
+    listed = " ".join(runs.read_run_line(folder).in_words().split())
     return [
         story,
         *(verdict.why for verdict in report.verdicts.values()),

@@ -63,7 +63,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[bytes]]:
     (folder / "mine.json").write_text(json.dumps(ASKED))
     chosen = settings.load((*FAULTS, f"PROMPTS={folder / 'mine.json'}"), environment={}, env_file=folder / ".env")
     asked = launch.check(chosen)
-    spec = launch.spec_of(chosen, asked)
+    spec = launch.make_spec(chosen, asked)
     run = Run.create(folder / "logs", now=spec.now, name=spec.name)
     assert launch.carry_out(spec, run.folder) == 0
     lines = {path.name: path.read_bytes().splitlines(keepends=True) for path in sorted(run.folder.glob("*.log"))}
@@ -100,13 +100,13 @@ def write(folder: Path, lines: dict[str, list[bytes]]) -> Path:
 def replay(folder: Path) -> None:
     """Reads the log as a replay does before it runs anything."""
     run = recorded_run.read(str(folder))
-    trials = recorded_run.choose(run, ())
-    recorded_run.spec_of(run)
+    trials = recorded_run.choose_trials(run, ())
+    recorded_run.make_spec(run)
     assert [run.number(trial) for trial in trials]
 
 
 READERS: dict[str, Callable[[Path], object]] = {
-    "show": lambda folder: show.render(History.read(folder)),
+    "show": lambda folder: show.render_stories(History.read(folder)),
     "summary": lambda folder: summary(History.read(folder)),
     "replay": replay,
     "charts": lambda folder: charts.draw(Frames(History.read(folder))),
@@ -163,7 +163,7 @@ def test_what_is_left_of_such_lines_can_be_drawn(logs: dict[str, list[bytes]], t
         (tmp_path / f"{kind}.log").write_bytes(
             b"".join(spoilt(line, field, value) for field in held for value in VALUES)
         )
-    charts.write(charts.rendered(charts.draw(Frames(History.read(write(tmp_path, logs))))), tmp_path)
+    charts.write(charts.render_pngs(charts.draw(Frames(History.read(write(tmp_path, logs))))), tmp_path)
 
 
 def test_any_line_may_be_lost(logs: dict[str, list[bytes]], tmp_path: Path) -> None:

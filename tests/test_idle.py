@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.measures.idle import Idle
+from chaoslab.analysis.measures.idle import IdleInjections
 from chaoslab.core.events import AttemptRef, CallStarted, FaultHeldBack, FaultInjected, FaultScheduled
 from tests.event_parts import call_at, fault_at
 from tests.event_parts import story as history
@@ -99,19 +99,19 @@ def test_a_scenario_that_passes_tells_of_a_fault_that_hit_nothing() -> None:
 
 
 def test_a_dry_run_tells_which_faults_depend_on_the_calls() -> None:
-    from chaoslab.scenarios.tell import foreseen, foreseen_hits
+    from chaoslab.scenarios.tell import forecast_hits, render_forecast
 
     made = lab.scenario("refund").agent(agent).tools(refund).reads(look).ask("Refund it.")
     made = made.fault("latency", "look", calls=[2]).fault("lost_reply", "refund", when="amount > 10", chance=0.5)
     (scenario,) = made.check()
-    assert list(foreseen(scenario, trials=1))[1:] == [
+    assert list(render_forecast(scenario, trials=1))[1:] == [
         "  trial 1: latency on look at request 2 of look; lost_reply on refund at the calls that fit "
         "when='amount > 10', each with a chance of 0.5"
     ]
     (scenario,) = (
         lab.scenario("refund").agent(agent).tools(refund).ask("x").fault("timeout", "refund", tool="re*").check()
     )
-    assert foreseen_hits(scenario, trials=1)["hits"][1][0] == "timeout on refund at request 1 of refund"
+    assert forecast_hits(scenario, trials=1)["hits"][1][0] == "timeout on refund at request 1 of refund"
 
 
 @pytest.mark.parametrize("given", [{}, {"calls": [1]}])
@@ -135,7 +135,7 @@ def test_what_limits_have_kept_from_hitting_is_told_with_them() -> None:
     limits = ("share 0.1", "faults 1", "share 0.1")
     held = [FaultHeldBack(injection="it", at=at, tool="look", limit=limit) for limit in limits]
     call = CallStarted(**call_at("look", "look", 1, 1, ""), arguments={})
-    found = Idle()
+    found = IdleInjections()
     found.take(history(call, *held), [it])
     assert found.in_words(called=True) == ["'it' hit nothing: held back by share 0.1 (2 times), faults 1 (1 time)"]
     hit = [kind(**fault_at("latency", "it", "look", 1, 1, "")) for kind in (FaultScheduled, FaultInjected)]

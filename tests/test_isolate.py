@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
-from chaoslab.execution.forked import STATM, Stack, can_limit_memory, limited
+from chaoslab.execution.forked import STATM, Stack, can_limit_memory, limit_memory
 
 seen: list[str] = []
 
@@ -161,9 +161,9 @@ def test_the_limit_is_in_mebibytes_beside_what_the_process_has_and_goes_with_its
         return resource.getrlimit(resource.RLIMIT_AS)[0]
 
     before, pages = soft(), int(STATM.read_text(encoding="ascii").split()[0])
-    with limited(100_000):
+    with limit_memory(100_000):
         assert soft() - pages * resource.getpagesize() == pytest.approx(100_000 * 2**20, abs=50 * 2**20)
-    with limited(None):
+    with limit_memory(None):
         assert soft() == before
 
 

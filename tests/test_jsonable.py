@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 import pytest
 from pydantic import BaseModel
 
-from chaoslab.base.jsonable import PARTS_MAX, brief, describe_error, line, line_of, to_jsonable
+from chaoslab.base.jsonable import PARTS_MAX, describe_error, line, line_of, render_brief, to_jsonable
 
 
 class Colour(Enum):
@@ -81,7 +81,7 @@ class Rows(list[int]):
     ids=lambda value: type(value).__name__,
 )
 def test_a_value_is_told_as_json(value: Any, told: str) -> None:
-    assert brief(value, 100) == told
+    assert render_brief(value, 100) == told
 
 
 def test_of_a_huge_value_only_the_beginning_is_looked_at() -> None:
@@ -92,19 +92,19 @@ def test_of_a_huge_value_only_the_beginning_is_looked_at() -> None:
             seen.append(1)
             return "1.0"
 
-    told = brief([Spy(1) for _ in range(100_000)], 60)
+    told = render_brief([Spy(1) for _ in range(100_000)], 60)
     assert len(told) == 60
     assert told.endswith("…")
     assert len(seen) < 20
     endless: list[Any] = []
     endless.append(endless)
     for huge in ("x" * 10_000_000, {n: n for n in range(100_000)}, set(range(100_000)), endless, "𝄞" * 400):
-        assert len(brief(huge, 60)) <= 60
+        assert len(render_brief(huge, 60)) <= 60
 
 
 def test_what_was_cut_ends_with_a_sign_and_what_was_not_does_not() -> None:
-    assert brief("x" * 8, 10) == '"xxxxxxxx"'
-    assert brief("x" * 9, 10) == '"xxxxxxxx…'
+    assert render_brief("x" * 8, 10) == '"xxxxxxxx"'
+    assert render_brief("x" * 9, 10) == '"xxxxxxxx…'
     assert line("x" * 10, 10) == "x" * 10
     assert line("x" * 11, 10) == "x" * 9 + "…"
     assert line("x" + " " * 50 + "y", 10) == "x…"
@@ -119,7 +119,7 @@ def test_bytes_are_told_as_the_text_that_they_are(text: str) -> None:
     assert line_of(b"\xff" + text.encode(), 10) == line("\ufffd" + text, 10)
 
 
-@pytest.mark.parametrize("make", [line, brief])
+@pytest.mark.parametrize("make", [line, render_brief])
 def test_nothing_steers_a_terminal_and_everything_can_be_written(make: Any) -> None:
     told = make("\x1b[2J\u202eab\ud800\x9b", 60)
     assert told.isprintable()
@@ -130,7 +130,7 @@ def test_nothing_steers_a_terminal_and_everything_can_be_written(make: Any) -> N
 
 def test_short_json_comes_back_from_its_text() -> None:
     value = {"list": [1, 2.5, None, True, "ä"], "deep": {"er": {}}}
-    assert json.loads(brief(value, 300)) == value
+    assert json.loads(render_brief(value, 300)) == value
 
 
 def test_an_error_that_repeats_the_words_of_a_group_is_told_with_the_error_in_it() -> None:

@@ -12,9 +12,9 @@ import pytest
 import chaoslab as lab
 from chaoslab.analysis.assertions import FinishedTrial
 from chaoslab.analysis.opinion import Unjudged
-from chaoslab.execution.asking import ask
+from chaoslab.execution.asking import ask_environment_model
 from chaoslab.record.rulings import RulingState
-from chaoslab.scenarios.running import Book, TrialRules, ruled
+from chaoslab.scenarios.running import RulingsBook, TrialRules, rule_trial
 
 YES, NO = '{"holds": true, "why": "It says when."}', 'Well: {"holds": false, "why": "It names no day."}'
 
@@ -62,9 +62,9 @@ def trial(**more: Any) -> lab.Trial:
 def test_a_verdict_holds_or_is_a_miss_with_the_judges_words(judge: type[Judge]) -> None:
     rules = TrialRules(expect=[STATED])
     done = trial()
-    assert ruled(rules, 1, done).state is RulingState.PASSED
+    assert rule_trial(rules, 1, done).state is RulingState.PASSED
     judge.says = NO
-    ruling = ruled(rules, 1, done)
+    ruling = rule_trial(rules, 1, done)
     assert ruling.state is RulingState.FAILED
     assert "the judge a-judge says no: It names no day." in ruling.reasons[0]
     path, key, body = judge.asked[0]
@@ -79,7 +79,10 @@ def test_a_verdict_holds_or_is_a_miss_with_the_judges_words(judge: type[Judge]) 
 def test_of_a_turn_the_judge_gets_the_words_of_that_turn(judge: type[Judge]) -> None:
     done = lab.run(lambda prompt: f"{prompt} On Monday.", lab.turns("Hello?", "Where is it?"), twin=False, facts=["M"])
     for turn in (1, 2):
-        assert STATED.check(FinishedTrial(done.history, done.key, done.verdict, turn=turn, ask=ask)) is None
+        assert (
+            STATED.check(FinishedTrial(done.history, done.key, done.verdict, turn=turn, ask=ask_environment_model))
+            is None
+        )
     asked = [json.loads(body["messages"][1]["content"])["prompt"] for _, _, body in judge.asked]
     assert asked == ["Hello?", "Where is it?"]
 
@@ -95,7 +98,7 @@ def test_of_a_turn_the_judge_gets_the_words_of_that_turn(judge: type[Judge]) -> 
 )
 def test_without_a_verdict_the_trial_is_invalid(judge: type[Judge], says: Any, status: int, why: str) -> None:
     judge.says, judge.status = says, status
-    ruling = ruled(TrialRules(expect=[STATED]), 1, trial())
+    ruling = rule_trial(TrialRules(expect=[STATED]), 1, trial())
     assert ruling.state is RulingState.INVALID
     assert why in ruling.why
 
@@ -111,7 +114,7 @@ def test_without_a_verdict_the_trial_is_invalid(judge: type[Judge], says: Any, s
 def test_a_judge_that_is_not_there_is_named(url: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JUDGE_URL", url)
     monkeypatch.setenv("JUDGE_MODEL", "m")
-    ruling = ruled(TrialRules(expect=[STATED]), 1, trial())
+    ruling = rule_trial(TrialRules(expect=[STATED]), 1, trial())
     assert ruling.state is RulingState.INVALID
     assert why in ruling.why
     assert "\n" not in ruling.why
@@ -119,7 +122,7 @@ def test_a_judge_that_is_not_there_is_named(url: str, why: str, monkeypatch: pyt
 
 def test_no_answer_is_a_miss_and_nobody_is_asked(judge: type[Judge]) -> None:
     done = lab.run(lambda _: 1 / 0, "x", twin=False, facts=["1"])
-    found = STATED.check(FinishedTrial(done.history, done.key, done.verdict, ask=ask))
+    found = STATED.check(FinishedTrial(done.history, done.key, done.verdict, ask=ask_environment_model))
     assert found is not None
     assert found.text == "there is no answer"
     assert judge.asked == []
@@ -127,8 +130,8 @@ def test_no_answer_is_a_miss_and_nobody_is_asked(judge: type[Judge]) -> None:
 
 def test_prompt_and_verdict_are_written_down(judge: type[Judge], tmp_path: Path) -> None:
     judge.says = NO
-    ruling = ruled(TrialRules(expect=[STATED]), 1, trial(logs=tmp_path))
-    Book("a scenario", TrialRules(), 1).add(ruling, "")
+    ruling = rule_trial(TrialRules(expect=[STATED]), 1, trial(logs=tmp_path))
+    RulingsBook("a scenario", TrialRules(), 1).add(ruling, "")
     (text,) = (tmp_path / "latest" / "judge.jsonl").read_text().splitlines()
     said = json.loads(text)
     assert (said["trial"], said["holds"], said["reply"], said["model"]) == ("p1.r1", False, NO, "a-judge")
@@ -139,7 +142,7 @@ def test_it_raises_where_no_ruling_is_made(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.delenv("JUDGE_URL", raising=False)
     done = trial()
     with pytest.raises(Unjudged, match="needs JUDGE_URL"):
-        STATED.check(FinishedTrial(done.history, done.key, done.verdict, ask=ask))
+        STATED.check(FinishedTrial(done.history, done.key, done.verdict, ask=ask_environment_model))
 
 
 def test_an_assertion_asks_nobody_by_itself() -> None:

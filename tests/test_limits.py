@@ -21,7 +21,7 @@ from chaoslab.campaigns.journal import Journal
 from chaoslab.cli import main
 from chaoslab.config.limits import VARIABLE, hosts_allowed, limited
 from chaoslab.core.events import CallFinished, FaultHeldBack, FaultScheduled, FaultWitnessed
-from chaoslab.core.limits import Guard, Limits, all_of, check_targets
+from chaoslab.core.limits import Guard, Limits, check_targets, read_limits
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import HITS, Choice, Injection, Plan
 from chaoslab.execution.upstreams import check_hosts
@@ -219,7 +219,7 @@ def test_a_tally_counts_the_faults_of_all_parts(tmp_path: Path) -> None:
 
 
 def test_several_limits_all_hold() -> None:
-    plan = Plan(1, (ERROR,), all_of([{"faults": 3}, {"targets": ["crm"]}, {"share": "50%"}]))
+    plan = Plan(1, (ERROR,), read_limits([{"faults": 3}, {"targets": ["crm"]}, {"share": "50%"}]))
     memory = TrialMemory(plan, "t")
     assert hits(memory, "mail", range(1, 20)) == []
     assert len(hits(memory, "crm", range(1, 20))) == 3
@@ -243,7 +243,7 @@ def test_in_a_home_that_is_closed_no_lever_is_pulled(tmp_path: Path, monkeypatch
         try:
             if os.getuid() == 0:
                 os.setuid(65534)
-            pulled = levers.pulled(levers.of_user())
+            pulled = levers.read_lever(levers.user_lever())
         finally:
             os._exit(1 if pulled else 0)
     assert os.waitpid(child, 0)[1] == 0
@@ -297,7 +297,7 @@ def test_a_lasting_wait_ends_with_its_lease(tmp_path: Path) -> None:
 def test_a_plan_without_limits_has_the_bytes_that_it_had() -> None:
     plain = Plan(1, (ERROR,))
     assert "limits" not in plain.to_json()
-    limits = all_of([{"share": "10%", "hosts": [], "tenants": {"x-t": ["a"]}, "lease": "l", "lease_s": "5m"}])
+    limits = read_limits([{"share": "10%", "hosts": [], "tenants": {"x-t": ["a"]}, "lease": "l", "lease_s": "5m"}])
     made = replace(plain, limits=limits)
     assert Plan.from_json(json.loads(json.dumps(made.to_json()))) == made
     assert made.to_json()["limits"] == [
@@ -339,7 +339,7 @@ def test_a_plan_without_limits_has_the_bytes_that_it_had() -> None:
 )
 def test_a_wrong_limit_is_one_line(given: object, says: str) -> None:
     with pytest.raises((ValueError, LookupError)) as error:
-        all_of(given)
+        read_limits(given)
     assert str(error.value.args[0]).startswith(says)
 
 
@@ -535,15 +535,15 @@ def test_the_lever_of_a_lab_is_pulled_and_released_with_that_of_the_user(capsys:
     """Its parts in containers share the lab's state with the machine, and no home."""
     both = (levers.LEVER, levers.LAB)
     assert main(["stop", "--all"]) == 0
-    assert [bool(levers.pulled(each)) for each in both] == [True, False]  # there is no lab
+    assert [bool(levers.read_lever(each)) for each in both] == [True, False]  # there is no lab
     levers.LAB.parent.mkdir()
     levers.LAB.with_name("state.db").touch()
     assert main(["stop", "--all", "--why", "late orders"]) == 0
-    assert all("late orders" in levers.pulled(each) for each in both)
+    assert all("late orders" in levers.read_lever(each) for each in both)
     assert main(["stop", "--status"]) == 1
     assert main(["stop", "--release"]) == 0
     assert main(["stop", "--status"]) == 0
-    assert not any(map(levers.pulled, both))
+    assert not any(map(levers.read_lever, both))
     assert str(levers.LAB) in capsys.readouterr().out
 
 

@@ -106,7 +106,7 @@ def test_headline_and_counts_agree_on_what_a_scenario_s_log_has_lost(
     report = RunReport.read(ruled)
     assert [*report.standings.values()].count(Standing.OPEN) == report.lost == unfinished
     assert {report.verdicts[trial].outcome for trial in report.torn} == {Outcome.UNFINISHED}
-    (shown,) = runs.listed(ruled.parent)
+    (shown,) = runs.list_runs(ruled.parent)
     assert shown.well is None or shown.well.total == passed
 
 
@@ -126,11 +126,11 @@ def test_a_run_without_a_scenario_has_lost_its_trials_too_and_passes_no_gate(
 
 
 def test_a_page_on_one_trial_knows_that_lines_of_it_are_lost(plain: Path) -> None:
-    from chaoslab.surfaces.ui.server import _story
+    from chaoslab.surfaces.ui.server import _load_trial
 
     spoil(plain, the_beginnings)
     torn = {*History.read(plain).torn}
     headless = next(trial for trial in History.read(plain).trials if trial not in History.read(plain).begun)
     whole = next(trial for trial in History.read(plain).begun if trial not in torn)
-    assert [row.outcome for row in _story(plain, headless).rows] == [Outcome.UNFINISHED]
-    assert [row.outcome for row in _story(plain, whole).rows] == [Outcome.CORRECT]
+    assert [row.outcome for row in _load_trial(plain, headless).rows] == [Outcome.UNFINISHED]
+    assert [row.outcome for row in _load_trial(plain, whole).rows] == [Outcome.CORRECT]

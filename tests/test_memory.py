@@ -14,8 +14,8 @@ import chaoslab as lab
 from chaoslab import cli
 from chaoslab.base import levers
 from chaoslab.memory import store as stored
-from chaoslab.memory._lessons import relations_of
-from chaoslab.memory.planning import budget_of, plan, predict_run
+from chaoslab.memory._lessons import find_relations
+from chaoslab.memory.planning import parse_budget, plan, predict_run
 from chaoslab.memory.store import APPLICATION, FILE, VERSION, Memory, Unusable, memory
 from chaoslab.record.rulings import Rulings
 from chaoslab.scenarios.builder import ScenarioBuilder, scenario
@@ -166,9 +166,9 @@ def test_relations_of_an_agent_that_draws_are_corrected_for_the_number_of_tests(
         return ("shop", "s1", fault, "once"), [own]
 
     strong, weak = row("exception", 12, 0), row("delay", 5, 0)  # 5 of 5 by chance: 0.03
-    assert [each[2] for each in relations_of([strong, weak])] == ["delay", "exception"]
+    assert [each[2] for each in find_relations([strong, weak])] == ["delay", "exception"]
     others = [row(fault, 4, 4) for fault in ("empty", "stale", "not_found")]
-    assert [each[2] for each in relations_of([strong, weak, *others])] == ["exception"]
+    assert [each[2] for each in find_relations([strong, weak, *others])] == ["exception"]
 
 
 def test_mended_code_stands_apart_from_the_code_before_it(
@@ -502,9 +502,9 @@ def test_a_plan_that_cannot_be_is_one_line(options: dict[str, Any], said: str, l
 
 
 def test_a_budget_is_trials_or_a_time() -> None:
-    assert budget_of(200) == (200, None)
-    assert budget_of("10m")[1] == 600
-    assert budget_of(None) == (200, None)
+    assert parse_budget(200) == (200, None)
+    assert parse_budget("10m")[1] == 600
+    assert parse_budget(None) == (200, None)
 
 
 def test_the_command_proposes_and_says_what_is_above_the_risk(logs: Path, typed: Typed) -> None:

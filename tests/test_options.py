@@ -10,8 +10,8 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.execution._checked import NAMED, NOT_NAMED
-from chaoslab.execution.options import RunOptions, key_of, keys
-from chaoslab.scenarios.running import imported
+from chaoslab.execution.options import RunOptions, file_options, key_of
+from chaoslab.scenarios.running import import_parts
 from chaoslab.scenarios.spec import ScenarioSpec
 from chaoslab.surfaces.pytest_plugin import Chaos
 
@@ -67,8 +67,8 @@ def test_types_are_checked() -> None:
 
 
 def test_a_scenarios_file_has_the_options_with_a_key() -> None:
-    assert {key_of(each) for each in keys()} <= set(ScenarioSpec.model_fields)
-    for each in keys():
+    assert {key_of(each) for each in file_options()} <= set(ScenarioSpec.model_fields)
+    for each in file_options():
         default = ScenarioSpec.model_fields[key_of(each)].get_default(call_default_factory=True)
         assert default == each.default or not (default or each.default), each.name
 
@@ -76,8 +76,8 @@ def test_a_scenarios_file_has_the_options_with_a_key() -> None:
 def test_a_run_gets_all_of_them() -> None:
     made = lab.scenario("x").agent(agent).ask("x").set(elsewhere="unreachable", calls_max=7, isolate="fork")
     (scenario,) = made.check()
-    _, options = imported(scenario)
-    assert set(options) == {each.name for each in keys()}
+    _, options = import_parts(scenario)
+    assert set(options) == {each.name for each in file_options()}
     assert (options["elsewhere"], options["calls_max"], options["isolate"]) == ("unreachable", 7, "fork")
 
 

@@ -17,9 +17,9 @@ from opentelemetry.trace import Span, Status, StatusCode, Tracer
 import chaoslab as lab
 from chaoslab.surfaces.otel import reading
 from chaoslab.surfaces.otel._stand_ins import Replies
-from chaoslab.surfaces.otel.calls import NONE, Episodes, found_in
-from chaoslab.surfaces.otel.reading import TraceError, spans_in
-from chaoslab.surfaces.otel.writing import project_of
+from chaoslab.surfaces.otel.calls import NONE, Episodes, find_episodes
+from chaoslab.surfaces.otel.reading import TraceError, read_spans
+from chaoslab.surfaces.otel.writing import build_project
 from chaoslab.surfaces.projects import Personal
 from tests.cli_parts import Typed
 from tests.otel_parts import receiving
@@ -168,7 +168,7 @@ LANGFUSE = {"id": "t1", "name": "agent", "observations": [
 def found(document: Any, folder: Path) -> Episodes:
     path = folder / "traces.json"
     path.write_text(json.dumps(document))
-    return found_in(spans_in(path, []))
+    return find_episodes(read_spans(path, []))
 
 
 @pytest.mark.parametrize("make", [as_attributes, as_events, as_numbered, as_openinference, PHOENIX, LANGFUSE])
@@ -220,7 +220,7 @@ def test_secrets_and_personal_data_are_masked_alike_everywhere(tmp_path: Path) -
     document = json.loads(json.dumps(LANGFUSE))
     document["observations"][0]["input"]["messages"][0]["content"] = "Refund Ann@shop.test, card 4111111111111111"
     document["observations"][1]["input"] = private
-    made = project_of(found(document, tmp_path), most=20, personal=Personal())
+    made = build_project(found(document, tmp_path), most=20, personal=Personal())
     text = "".join(made.files.values())
     for secret in ("ann@", "Ann@", "4111", "170 1234567", "sk-abc"):
         assert secret not in text
@@ -232,7 +232,7 @@ def test_secrets_and_personal_data_are_masked_alike_everywhere(tmp_path: Path) -
         key: private[key] for key in ("at", "order", "id", "ip")
     }
     assert made.masked == {"secret": 1, "e-mail": 1, "card": 1, "phone": 1}
-    plain = project_of(found(document, tmp_path), most=20, personal=Personal(on=False))
+    plain = build_project(found(document, tmp_path), most=20, personal=Personal(on=False))
     assert "ann@shop.test" in plain.files["recorded.json"]
     assert not plain.masked
 
@@ -249,7 +249,7 @@ def test_a_reply_that_was_not_recorded_names_the_nearest() -> None:
 
 
 def test_the_users_own_agent_takes_the_place_of_the_recorded_calls(tmp_path: Path) -> None:
-    made = project_of(found(LANGFUSE, tmp_path), most=20, personal=Personal())
+    made = build_project(found(LANGFUSE, tmp_path), most=20, personal=Personal())
     for name, text in made.files.items():
         (tmp_path / name).write_text(text)
     module = runpy.run_path(str(tmp_path / "stand_ins.py"))
@@ -284,9 +284,9 @@ def test_a_huge_document_is_refused_and_huge_lines_are_streamed(
     path = tmp_path / "t.json"
     path.write_text(json.dumps(PHOENIX["data"] * 20, indent=1))
     with pytest.raises(TraceError, match="at most 0 MiB are read at once"):
-        spans_in(path, [])
+        read_spans(path, [])
     path.write_text("\n".join(json.dumps(each) for each in PHOENIX["data"] * 20))
-    assert len(spans_in(path, [])) == 2
+    assert len(read_spans(path, [])) == 2
 
 
 def test_a_folder_without_traces_is_told(tmp_path: Path, typed: Typed) -> None:

@@ -19,8 +19,8 @@ from chaoslab.base.clock import SystemClock
 from chaoslab.cli import main
 from chaoslab.record import runs
 from chaoslab.surfaces.otel import _conventions as conventions
-from chaoslab.surfaces.otel.collector import Collector, endpoint, headers, stated
-from chaoslab.surfaces.otel.export import followed
+from chaoslab.surfaces.otel.collector import Collector, find_endpoint, parse_endpoint, parse_headers
+from chaoslab.surfaces.otel.export import follow_runs
 from tests.cli_parts import Typed
 from tests.otel_parts import Receiver, has, receiving
 
@@ -140,7 +140,7 @@ def test_a_trial_is_sent_once_the_next_one_has_begun(tmp_path: Path) -> None:
     finally:
         runs.announced.pop()
     with receiving() as receiver:
-        assert followed(iter(begun), Collector(receiver.url)) == 3
+        assert follow_runs(iter(begun), Collector(receiver.url)) == 3
         assert len(of(receiver, "invoke_agent clerk")) == 3
 
 
@@ -151,7 +151,7 @@ def test_a_collector_that_is_down_is_told_of_once(tmp_path: Path, gone: str) -> 
         receiver.status = {"taken away": 404, "busy": 503, "down": 200}[gone]
         url = "http://127.0.0.1:9" if gone == "down" else receiver.url
         collector = Collector(url, clock=NoWaits(), tell=said.append)
-        followed(iter([str(folder)]), collector)
+        follow_runs(iter([str(folder)]), collector)
     assert len(said) == 1
     assert said[0].startswith(f"note: the collector at {url}")
     assert collector.lost == 2
@@ -255,20 +255,20 @@ def test_names_are_those_of_the_stated_version() -> None:
     ],
 )
 def test_an_address_may_have_the_path_of_a_signal(text: str, base: str) -> None:
-    assert endpoint(text) == base
+    assert parse_endpoint(text) == base
 
 
 @pytest.mark.parametrize("text", ["localhost:4318", "ftp://h", "http://", "http://h:x", "http://[::1"])
 def test_an_address_that_is_none_is_told(text: str) -> None:
     with pytest.raises(ValueError, match="as in http://localhost:4318"):
-        stated({"OTEL_EXPORTER_OTLP_ENDPOINT": text})
+        find_endpoint({"OTEL_EXPORTER_OTLP_ENDPOINT": text})
 
 
 def test_the_environment_may_switch_it_off() -> None:
-    assert stated({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://h", "OTEL_SDK_DISABLED": "TRUE"}) == ""
-    assert headers("api-key=a%20b, tenant=x,") == {"api-key": "a b", "tenant": "x"}
+    assert find_endpoint({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://h", "OTEL_SDK_DISABLED": "TRUE"}) == ""
+    assert parse_headers("api-key=a%20b, tenant=x,") == {"api-key": "a b", "tenant": "x"}
     with pytest.raises(ValueError, match=r"entry 2 should be name=value") as caught:
-        headers("a=b,s3cret")
+        parse_headers("a=b,s3cret")
     assert "s3cret" not in str(caught.value)
 
 

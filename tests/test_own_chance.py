@@ -16,7 +16,7 @@ import chaoslab as lab
 from chaoslab.memory.planning import plan
 from chaoslab.memory.store import FILE, Memory
 from chaoslab.scenarios.builder import scenario
-from chaoslab.scenarios.comparing import against_itself
+from chaoslab.scenarios.comparing import compare_with_itself
 from tests.worlds.virtual.patch_parts import in_place
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
@@ -161,7 +161,7 @@ LATE = [lab.inject("latency", "pay", delay_s=0.01)]
 
 def test_one_agent_is_not_called_worse_than_itself() -> None:
     made = scenario("one").agent(unsure).ask("How much?").reads(get).set(facts=["49"], effects=[]).check()
-    worse, differ = against_itself(made, 12, trials=60, seed=1, alpha=0.05)
+    worse, differ = compare_with_itself(made, 12, trials=60, seed=1, alpha=0.05)
     assert (worse <= 2, differ) == (True, [])
 
 

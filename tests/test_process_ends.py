@@ -18,7 +18,7 @@ import chaoslab as lab
 from chaoslab.base.boundary import is_foreign
 from chaoslab.core.fault import BrokenFault
 from chaoslab.execution.options import RunArguments
-from chaoslab.execution.trial import numbered
+from chaoslab.execution.trial import run_numbered
 from chaoslab.record.history import History
 from tests.cli_parts import chaoslab, command, environment
 from tests.hard.dying_parts import gone
@@ -171,7 +171,7 @@ def test_a_trial_in_a_child_has_the_bytes_of_one_in_this_process(tmp_path: Path)
         folder = tmp_path / str(apart)
         faults = [lab.inject("refused", "refund", chance=0.5)]
         asked = RunArguments(agent, "go", tools=[refund], faults=faults, seed=5, logs=folder)
-        answers = [trial.answer for trial in numbered(asked, range(70), apart=apart)]
+        answers = [trial.answer for trial in run_numbered(asked, range(70), apart=apart)]
         found.append((answers, (folder / "latest" / "info.log").read_bytes()))
     assert found[0] == found[1]
     assert len(set(found[0][0])) == 2

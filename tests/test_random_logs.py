@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from chaoslab.analysis.measures import run_report
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.analysis.verdict.judge import judge, verdicts
+from chaoslab.analysis.verdict.judge import judge, judge_all
 from chaoslab.base.shapes import DEPTH_MAX
 from chaoslab.core.events import Event
 from chaoslab.record.history import History
@@ -259,7 +259,7 @@ def test_a_report_of_batches_is_the_history_s(
     for name, lines in logs.lines.items():
         (folder / name).write_bytes(b"".join(lines))
     history = History.read(folder)
-    assert verdicts(history) == {trial: judge(history, trial) for trial in history.trials}
+    assert judge_all(history) == {trial: judge(history, trial) for trial in history.trials}
     whole = RunReport.of(history)
     with patch.object(run_report, "TrialStream", lambda folder: TrialStream(folder, least=least)):
         found = RunReport.read(folder)

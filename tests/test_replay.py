@@ -15,7 +15,7 @@ from chaoslab.cli import main
 from chaoslab.execution.spec import TrialSpec
 from chaoslab.execution.workers import InProcess
 from chaoslab.lab import recorded_run, replay
-from chaoslab.lab.recorded_run import Unrepeatable, choose, read
+from chaoslab.lab.recorded_run import Unrepeatable, choose_trials, read
 from chaoslab.record.history import History
 from chaoslab.record.log import BufferedEvent
 from tests.cli_parts import Typed, chaoslab, prompts
@@ -92,7 +92,7 @@ def test_a_run_made_in_virtual_time_is_the_same_to_the_byte(made: Path) -> None:
     ],
 )
 def test_trials_are_chosen_by_number_or_by_name(wanted: list[str], keys: list[str], there: Path) -> None:
-    assert choose(read(str(there)), wanted) == keys
+    assert choose_trials(read(str(there)), wanted) == keys
 
 
 def test_one_trial_alone_of_a_run_found_by_its_name_is_the_same_too(there: Path, typed: Typed) -> None:
@@ -142,14 +142,16 @@ def _first(kind: str, **wanted: Any) -> Callable[[Line], bool]:
 
 def test_a_trial_whose_first_line_does_not_happen_now_is_told_so_and_its_other_times_stand(there: Path) -> None:
     log = read(str(there))
-    (done,) = InProcess().map(recorded_run.spec_of(log), [TrialSpec(log.number("p2.r1"))])
+    (done,) = InProcess().map(recorded_run.make_spec(log), [TrialSpec(log.number("p2.r1"))])
     wanted = log.lines("p2.r1")
-    assert replay._bytes(log, wanted, done.kept) == ""
+    assert replay._compare_bytes(log, wanted, done.kept) == ""
     more = BufferedEvent("stranger", done.kept[0].t + 0.5, "p2.r1", '"kind": "warning", "message": "x"}', True)
-    assert replay._bytes(log, wanted, [more, *done.kept]) == "stranger.log: warning happens now, and did not then"
+    assert (
+        replay._compare_bytes(log, wanted, [more, *done.kept]) == "stranger.log: warning happens now, and did not then"
+    )
     others = [entry for entry in done.kept if entry.writer != "info"]
     assert others
-    assert replay._bytes(log, wanted, others) == (
+    assert replay._compare_bytes(log, wanted, others) == (
         f"info.log, line {wanted['info.log'][0].number}: this prompt_started does not happen now"
     )
 
@@ -160,7 +162,7 @@ def test_a_line_that_the_lab_cannot_read_itself_is_a_mistake_of_ours_and_said_wi
         BufferedEvent("info", 0.0, "p1.r1", '"kind": 7}', True),
     ]
     with pytest.raises(AssertionError, match=r"^line 2 of the replay of p1\.r1 cannot be read: .*\"kind\": 7"):
-        list(replay._records(read(str(there)), "p1.r1", kept))
+        list(replay._parse_records(read(str(there)), "p1.r1", kept))
 
 
 def test_a_value_that_differs_is_named_with_its_line(there: Path, typed: Typed) -> None:
@@ -393,7 +395,7 @@ def test_whole_trials_of_a_log_that_is_cut_can_be_replayed(there: Path, typed: T
     _without("prompt_finished", trial="p3.r2")(there)
     _cut("agent")(there)
     with pytest.raises(Unrepeatable, match=r"p3\.r2 was cut off"):
-        choose(read(str(there)), [])
+        choose_trials(read(str(there)), [])
     code, said, _ = replayed(typed, "--trial", "1-2")
     assert (code, said[-1].partition(",")[0]) == (0, "equal: 2 trials")
 

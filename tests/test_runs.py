@@ -11,7 +11,16 @@ from chaoslab.base.clock import iso
 from chaoslab.base.identity import ALONE
 from chaoslab.core.events import LabWarning
 from chaoslab.record.history import History
-from chaoslab.record.runs import REVISION_MAX, Run, began, command_of, names, newest_first, note_command, revision_of
+from chaoslab.record.runs import (
+    REVISION_MAX,
+    Run,
+    command_of,
+    find_start,
+    names,
+    newest_first,
+    note_command,
+    revision_of,
+)
 
 NOW = "2026-06-01T09:00:00Z"
 
@@ -134,6 +143,6 @@ def test_folders_are_ordered_by_the_moments_in_their_names(tmp_path: Path) -> No
     assert [folder.name for folder in newest_first(tmp_path)] == [*reversed(stamps), "zz", "logs", "alone"]
     found = {name: [folder.name for folder in folders] for name, folders in names(tmp_path).items()}
     assert found == {"one": stamps[:3], stamps[3]: [stamps[3]], stamps[4]: [stamps[4]], "zz": ["zz"]}
-    assert [began(tmp_path / name) for name in ("20261121-091500-2", stamps[4], "zz", "20261121-091500-1000")] == [
+    assert [find_start(tmp_path / name) for name in ("20261121-091500-2", stamps[4], "zz", "20261121-091500-1000")] == [
         datetime(2026, 11, 21, 9, 15, tzinfo=UTC), None, None, datetime(2026, 11, 21, 9, 15, tzinfo=UTC)
     ]  # fmt: skip

@@ -407,7 +407,7 @@ def test_a_variable_is_hidden_for_a_while_and_then_as_it_was(held: str | None, m
     monkeypatch.delenv("MPLBACKEND", raising=False)
     if held is not None:
         monkeypatch.setenv("MPLBACKEND", held)
-    with settings.hidden("MPLBACKEND"):
+    with settings.hide_variable("MPLBACKEND"):
         assert "MPLBACKEND" not in os.environ
     assert os.environ.get("MPLBACKEND") == held
 

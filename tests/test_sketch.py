@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from chaoslab.base.identity import digest
-from chaoslab.core.dialog import CHAT, NEWEST, WORDS, nearness, sketch
+from chaoslab.core.dialog import CHAT, NEWEST, WORDS, measure_nearness, sketch
 
 
 def of(*said: tuple[str, str], **rest: Any) -> dict[str, Any]:
@@ -42,4 +42,4 @@ def test_what_came_behind_the_last_answer_is_told_and_the_rest_is_a_digest() -> 
 def test_the_earlier_messages_weigh_most_then_the_newest_then_the_rest(
     one: dict[str, Any], other: dict[str, Any], near: float
 ) -> None:
-    assert nearness(one, other) == nearness(other, one) == near
+    assert measure_nearness(one, other) == measure_nearness(other, one) == near

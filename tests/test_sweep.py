@@ -16,7 +16,7 @@ from chaoslab.config.settings import SettingError
 from chaoslab.core.events import PromptStarted, RunFinished
 from chaoslab.lab import launch
 from chaoslab.lab.launch import LabEnd
-from chaoslab.lab.sweep import CellStopped, grid, sweep
+from chaoslab.lab.sweep import CellStopped, build_grid, sweep
 from chaoslab.record.runs import Run
 from tests.event_parts import prompt_finished
 
@@ -38,7 +38,7 @@ GIVEN = ("TOXIC_PROB=0,0.4", "ERROR_PROB=0,0.2", "WORLD=virtual", "TRIALS=2")
 def test_values_with_commas_make_a_grid_and_a_value_with_commas_of_its_own_is_one(
     words: list[str], cells: list[str]
 ) -> None:
-    assert list(map(str, grid(words))) == cells
+    assert list(map(str, build_grid(words))) == cells
 
 
 @pytest.mark.parametrize(
@@ -56,14 +56,14 @@ def test_values_with_commas_make_a_grid_and_a_value_with_commas_of_its_own_is_on
 )
 def test_a_grid_that_cannot_be_is_refused_in_a_line(words: list[str], said: str) -> None:
     with pytest.raises(SettingError) as refused:
-        grid(words)
+        build_grid(words)
     assert said in str(refused.value)
     assert "\n" not in str(refused.value)
 
 
 def test_values_that_make_has_put_into_the_environment_too_are_no_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOXIC_PROB", "0,0.1")
-    assert list(map(str, grid(["TOXIC_PROB=0,0.1"]))) == ["TOXIC_PROB=0", "TOXIC_PROB=0.1"]
+    assert list(map(str, build_grid(["TOXIC_PROB=0,0.1"]))) == ["TOXIC_PROB=0", "TOXIC_PROB=0.1"]
 
 
 class Lab:
@@ -92,7 +92,7 @@ class Lab:
 
 
 def test_a_sweep_goes_on_from_where_it_stopped_and_does_again_what_has_changed(tmp_path: Path) -> None:
-    lab, cells, asked = Lab(tmp_path), grid(GIVEN), as_data(ASKED)
+    lab, cells, asked = Lab(tmp_path), build_grid(GIVEN), as_data(ASKED)
     found = sweep(cells, asked, lab, logs=tmp_path)
     assert [next(found).kept for _ in range(2)] == [False, False]
     lab.code = 130
@@ -105,7 +105,7 @@ def test_a_sweep_goes_on_from_where_it_stopped_and_does_again_what_has_changed(t
     assert again[-1].left_s == 0
     assert lab.starts == 5
     assert not any(one.kept for one in sweep(cells, asked[:1], lab, logs=tmp_path)), "other prompts"
-    assert not any(one.kept for one in sweep(grid([*GIVEN, "SEED=2"]), asked, lab, logs=tmp_path))
+    assert not any(one.kept for one in sweep(build_grid([*GIVEN, "SEED=2"]), asked, lab, logs=tmp_path))
 
 
 @pytest.mark.usefixtures("here")

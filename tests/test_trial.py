@@ -27,7 +27,7 @@ from chaoslab.core.events import CallStarted, FaultsOff, PromptAttempt
 from chaoslab.execution.agents import _calling as calling
 from chaoslab.execution.workers import WorkerLost
 from chaoslab.reports import show
-from chaoslab.reports.places import read
+from chaoslab.reports.places import read_history
 from chaoslab.worlds.virtual.context import within
 from tests.reports.fake_run import summary
 from tests.worlds.virtual.patch_parts import in_place
@@ -324,7 +324,7 @@ def test_an_agent_that_raises_fails_its_trial_and_not_its_caller() -> None:
     assert isinstance(trial.error, TimeoutError)
     assert [event.status for _, event in trial.history.of(PromptAttempt)] == ["error"]
     assert f"p1.r1 failed: {why}" in " ".join(summary(trial.history).split())
-    assert f"verdict  failed: {why}" in show.render(trial.history)
+    assert f"verdict  failed: {why}" in show.render_stories(trial.history)
     assert isinstance(lab.run(lambda _: sys.exit("no"), "go", anyway=True).error, SystemExit)
 
 
@@ -409,7 +409,7 @@ class Worded:
     ],
 )  # fmt: skip
 def test_an_answer_is_text_by_its_public_content(answer: Any, text: str, readable: bool) -> None:
-    assert (calling.text_of(answer).strip('"'), calling.readable(answer)) == (text, readable)
+    assert (calling.render_answer(answer).strip('"'), calling.is_readable(answer)) == (text, readable)
 
 
 @pytest.mark.parametrize("world", ["virtual", "local"])
@@ -575,7 +575,7 @@ def test_an_object_without_code_that_the_agent_has_no_way_to_is_said() -> None:
     cached = functools.lru_cache(refund)
     trial = lab.run(lambda prompt: prompt, "go", tools=[cached], effects=[])
     assert trial.warnings[0].startswith("no reference to refund was found that the agent can reach")
-    assert "warning  no reference to refund" in show.render(trial.history)
+    assert "warning  no reference to refund" in show.render_stories(trial.history)
 
 
 CALLED = "was never called, neither in the trial nor in its twin: the agent had no use for it, or calls another object"
@@ -591,7 +591,7 @@ def test_a_function_that_nobody_called_is_said_and_what_could_hit_nothing_for_th
     given: dict[str, Any] = {"tools": [refund, message], "reads": [lookup]}
     trial = lab.run(could_tell, "go", faults=[chance, either, *TWICE], logs=tmp_path, **given)
     assert trial.warnings == (f"message {CALLED}; latency on message could hit nothing",)
-    assert f"warning  message {CALLED}" in show.render(read("latest", logs=tmp_path))
+    assert f"warning  message {CALLED}" in show.render_stories(read_history("latest", logs=tmp_path))
     several = lab.run_many(could_tell, "go", trials=2, jobs=2, **given)
     assert [each.warnings for each in several] == [(f"message {CALLED}",)] * 2
 
@@ -633,7 +633,7 @@ def test_a_fault_that_never_came_up_makes_its_trial_invalid_and_is_said(tmp_path
     trial = trial_of(faults=[lab.inject("latency", "refund", calls=[1, 4], delay_s=1)], logs=tmp_path)
     why = "'latency on refund' is for request 4 of refund, and there were 1"
     assert (trial.outcome, trial.why) == (lab.Outcome.INVALID, why)
-    told = show.render(read("latest", logs=tmp_path))
+    told = show.render_stories(read_history("latest", logs=tmp_path))
     assert "refund 4 NOT REACHED by latency on refund" in told
     assert f"invalid: {why}" in told
 
@@ -803,9 +803,9 @@ def test_a_run_folder_is_read_by_the_rest_of_the_lab_and_equal_runs_have_equal_b
         list(lab.run_many(agent, "go", trials=3, tools=[refund], reads=[lookup], faults=TWICE, logs=tmp_path / place))
     bytes_of = {(tmp_path / place / "latest" / "info.log").read_bytes() for place in ("a", "b")}
     assert len(bytes_of) == 1
-    history = read("latest", logs=tmp_path / "a")
+    history = read_history("latest", logs=tmp_path / "a")
     assert "harm" in summary(history)
-    assert show.render(history).count("verdict  harm: refund twice") == 3
+    assert show.render_stories(history).count("verdict  harm: refund twice") == 3
     lines = [json.loads(line) for line in bytes_of.pop().splitlines()]
     assert [line["seq"] for line in lines] == list(range(1, len(lines) + 1))
     assert lines[-1]["kind"] == "run_finished"

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from chaoslab.execution.forked import keeping
+from chaoslab.execution.forked import keep_executors
 from chaoslab.execution.workers import (
     CHUNK_MAX,
     InProcess,
@@ -111,7 +111,7 @@ KEEPING = {"child": (1, 9.0), "processes": (2, None)}
 @pytest.mark.parametrize("how", KEEPING)
 def test_processes_go_on_with_the_next_trials_of_the_same_work(squares: Make, how: str) -> None:
     work, other = squares(), squares()
-    with keeping(*KEEPING[how]) as (does, alone):
+    with keep_executors(*KEEPING[how]) as (does, alone):
         for one in (does, alone, does):
             assert list(one.map(work, [5])) == [25]
         there = work.processes()  # once: one that was started may open the work later
@@ -125,7 +125,7 @@ def test_processes_go_on_with_the_next_trials_of_the_same_work(squares: Make, ho
 @pytest.mark.parametrize("how", KEEPING)
 def test_what_is_broken_off_is_neither_waited_for_nor_a_result_of_what_comes_next(squares: Make, how: str) -> None:
     work = squares(waits=(20, 27))  # in the hand of either process, and of the one child
-    with keeping(*KEEPING[how]) as (does, _):
+    with keep_executors(*KEEPING[how]) as (does, _):
         with contextlib.closing(does.map(work, range(60))) as done:
             assert next(done) == 0
         assert list(does.map(work, range(60, 64))) == [3600, 3721, 3844, 3969]
@@ -141,7 +141,7 @@ def test_what_is_broken_off_is_neither_waited_for_nor_a_result_of_what_comes_nex
 @pytest.mark.parametrize("how", KEEPING)
 def test_a_trial_that_ends_its_process_ends_no_other(squares: Make, how: str) -> None:
     work = squares(deadly=(2,))
-    with keeping(*KEEPING[how]) as (does, alone):
+    with keep_executors(*KEEPING[how]) as (does, alone):
         with pytest.raises(WorkerLost, match=r"^2 kills the process"):
             list(does.map(work, range(4)))
         assert list(alone.map(work, [4])) == [16]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import chaoslab as lab
-from chaoslab.base.files import replacing
+from chaoslab.base.files import replace_file
 from chaoslab.record.runs import Run
 from chaoslab.reports import charts
 
@@ -15,7 +15,7 @@ from chaoslab.reports import charts
 def test_a_file_takes_its_place_when_it_is_whole(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text("old")
-    with replacing(path) as part:
+    with replace_file(path) as part:
         part.write_text("new")
         assert path.read_text() == "old"
     assert (path.read_text(), os.listdir(tmp_path)) == ("new", ["a.json"])
@@ -23,12 +23,12 @@ def test_a_file_takes_its_place_when_it_is_whole(tmp_path: Path) -> None:
 
 def test_an_error_names_the_file_and_not_the_one_beside_it(tmp_path: Path) -> None:
     path = tmp_path / "gone" / "a.json"
-    with pytest.raises(FileNotFoundError) as error, replacing(path) as part:
+    with pytest.raises(FileNotFoundError) as error, replace_file(path) as part:
         part.write_text("new")
     assert (str(error.value.filename), error.value.filename2) == (str(path), None)
     path = tmp_path / "folder"
     path.mkdir()
-    with pytest.raises(OSError, match="folder") as refused, replacing(path) as part:
+    with pytest.raises(OSError, match="folder") as refused, replace_file(path) as part:
         part.write_text("new")
     assert (str(refused.value.filename), os.listdir(tmp_path)) == (str(path), ["folder"])
 
@@ -39,7 +39,7 @@ def test_a_pipe_or_a_device_is_not_replaced(tmp_path: Path) -> None:
     for path, kind in ((pipe, "a named pipe"), (link, "a device")):
         with (
             pytest.raises(OSError, match=f"it is {kind}, and only regular files are replaced") as error,
-            replacing(path),
+            replace_file(path),
         ):
             pass
         assert error.value.filename == str(path)
@@ -48,7 +48,7 @@ def test_a_pipe_or_a_device_is_not_replaced(tmp_path: Path) -> None:
 
 
 def test_an_error_of_another_file_keeps_its_name(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError) as error, replacing(tmp_path / "a"):
+    with pytest.raises(FileNotFoundError) as error, replace_file(tmp_path / "a"):
         (tmp_path / "b").read_text()
     assert error.value.filename == str(tmp_path / "b")
 

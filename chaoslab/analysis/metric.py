@@ -7,7 +7,7 @@ from typing import Any
 
 from chaoslab.analysis.assertions import SAID, Assertion, FinishedTrial, Miss
 from chaoslab.analysis.opinion import Unjudged
-from chaoslab.base.jsonable import describe_error, line, shown
+from chaoslab.base.jsonable import describe_error, line, show_value
 from chaoslab.core.events import CallStarted, PromptStarted, TurnStarted
 
 LIBRARY = "deepeval"
@@ -40,22 +40,22 @@ class ByMetric(Assertion):
 
     metric: Any
 
-    def check(self, seen: FinishedTrial) -> Miss | None:
+    def check(self, trial: FinishedTrial) -> Miss | None:
         """As `Assertion.check`. Raises Unjudged: the metric raises something, or gives no score."""
         metric = self.metric
         try:
-            score: Any = metric.measure(_case(metric, seen))
+            score: Any = metric.measure(_build_case(metric, trial))
             score = getattr(metric, "score", None) if score is None else score
             if callable(getattr(metric, "is_successful", None)):
-                well = bool(metric.is_successful())
+                succeeded = bool(metric.is_successful())
             else:
-                well = float(score) >= float(metric.threshold)
+                succeeded = float(score) >= float(metric.threshold)
         except Exception as error:
             raise Unjudged(line(f"{self} raised {describe_error(error)}", SAID)) from error
-        if well:
+        if succeeded:
             return None
         reason = str(getattr(metric, "reason", None) or "")
-        return seen.of_answer(line(f"the score is {shown(score)}{f': {reason}' if reason else ''}", SAID))
+        return trial.of_answer(line(f"the score is {show_value(score)}{f': {reason}' if reason else ''}", SAID))
 
     @property
     def name(self) -> str:
@@ -65,24 +65,24 @@ class ByMetric(Assertion):
         return self.name
 
 
-def _case(metric: Any, seen: FinishedTrial) -> Any:
-    began = next((event for _, event in seen.of(PromptStarted)), None)
-    turn = next((event for _, event in seen.of(TurnStarted) if event.turn == seen.turn), None)
-    asked = turn or began
+def _build_case(metric: Any, trial: FinishedTrial) -> Any:
+    prompt_start = next((event for _, event in trial.of(PromptStarted)), None)
+    turn = next((event for _, event in trial.of(TurnStarted) if event.turn == trial.turn), None)
+    start = turn or prompt_start
     values = {
-        "input": asked.prompt if asked is not None else "",
-        "actual_output": seen.answer or "",
-        "expected_output": began.twin if began is not None and seen.turn is None else None,
+        "input": start.prompt if start is not None else "",
+        "actual_output": trial.answer or "",
+        "expected_output": prompt_start.twin if prompt_start is not None and trial.turn is None else None,
     }
-    calls = [(event.tool, event.arguments) for _, event in seen.of(CallStarted)]
-    case, call = _kinds(metric)
+    calls = [(event.tool, event.arguments) for _, event in trial.of(CallStarted)]
+    case, call = _case_classes(metric)
     inputs = [(tool, arguments if isinstance(arguments, dict) else None) for tool, arguments in calls]
-    return case(**values, tools_called=[call(name=tool, input_parameters=given) for tool, given in inputs])
+    return case(**values, tools_called=[call(name=tool, input_parameters=parameters) for tool, parameters in inputs])
 
 
-def _kinds(metric: Any) -> tuple[Any, Any]:
+def _case_classes(metric: Any) -> tuple[Any, Any]:
     """The classes of a test case and a call of a tool that the metric expects."""
-    if not any(each.__module__.partition(".")[0] == LIBRARY for each in type(metric).__mro__):
+    if not any(base.__module__.partition(".")[0] == LIBRARY for base in type(metric).__mro__):
         return Measured, ToolCall
-    of = importlib.import_module(f"{LIBRARY}.test_case")
-    return of.LLMTestCase, of.ToolCall
+    test_case_module = importlib.import_module(f"{LIBRARY}.test_case")
+    return test_case_module.LLMTestCase, test_case_module.ToolCall

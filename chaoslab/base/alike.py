@@ -15,37 +15,39 @@ DIGITS = 14
 """The digits of a float that count; it has fifteen and a half."""
 
 
-def alike(one: Any, other: Any) -> bool:
+def are_equal(left: Any, right: Any) -> bool:
     """True if two JSON values are equal."""
-    if type(one) is type(other) and not isinstance(one, float | dict | list):
-        return bool(one == other)
-    return canonical(one) == canonical(other) or spelt(one) == spelt(other)  # most are equal as they are
+    if type(left) is type(right) and not isinstance(left, float | dict | list):
+        return bool(left == right)
+    return canonical(left) == canonical(right) or spell_canonically(left) == spell_canonically(
+        right
+    )  # most are equal as they are
 
 
-def spelt(value: Any) -> str:
+def spell_canonically(value: Any) -> str:
     """The JSON value in one spelling, which only equal ones share."""
-    return canonical(_plain(value))
+    return canonical(_normalize(value))
 
 
-def rounded(number: float) -> float:
+def round_to_digits(number: float) -> float:
     """The number without the digits that another order of a sum would change."""
     return number if number.is_integer() else float(f"{number:.{DIGITS}g}")
 
 
-def as_text(text: str) -> str:
+def normalize_text(text: str) -> str:
     """The text in the one of its forms of Unicode by which equal texts are equal."""
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
-def _plain(value: Any) -> Any:
+def _normalize(value: Any) -> Any:
     if isinstance(value, float):
-        value = rounded(value)
+        value = round_to_digits(value)
         return int(value) if value.is_integer() else value
     if isinstance(value, str):
-        return as_text(value)
+        return normalize_text(value)
     if isinstance(value, dict):
-        return {as_text(name): _plain(held) for name, held in value.items()}
-    return [_plain(held) for held in value] if isinstance(value, list) else value
+        return {normalize_text(name): _normalize(entry) for name, entry in value.items()}
+    return [_normalize(entry) for entry in value] if isinstance(value, list) else value
 
 
 NOW = "the moment of the trial at which it was done"
@@ -65,20 +67,20 @@ class Span:
         if isinstance(value, str):
             return _WRITTEN.sub(self._now, value)
         if isinstance(value, list):
-            return [self.unstamped(held) for held in value]
+            return [self.unstamped(entry) for entry in value]
         if isinstance(value, dict):
-            found, times = dict[str, Any](), Counter[str]()
-            for name, held in value.items():
-                own = self.unstamped(name)
-                times[own] += 1  # two names may be two moments
-                found[own if times[own] == 1 else f"{own} {times[own]}"] = self.unstamped(held)
-            return found
+            fields, times = dict[str, Any](), Counter[str]()
+            for name, entry in value.items():
+                key = self.unstamped(name)
+                times[key] += 1  # two names may be two moments
+                fields[key if times[key] == 1 else f"{key} {times[key]}"] = self.unstamped(entry)
+            return fields
         number = isinstance(value, int | float) and not isinstance(value, bool)
-        return NOW if number and any(map(self._holds, moments(value))) else value
+        return NOW if number and any(map(self._holds, read_moments(value))) else value
 
-    def _now(self, found: re.Match[str]) -> str:
-        text = found[0]
-        return NOW if any(map(self._holds, moments(float(text) if found["since"] else text))) else text
+    def _now(self, match: re.Match[str]) -> str:
+        text = match[0]
+        return NOW if any(map(self._holds, read_moments(float(text) if match["since"] else text))) else text
 
     def _holds(self, moment: datetime) -> bool:
         since = moment - self.began  # a stamp in whole seconds may be before its own moment
@@ -96,7 +98,7 @@ _WRITTEN = re.compile(
 """A moment in a text: in ISO 8601, of mails and HTTP (RFC 5322), or since 1970."""
 
 
-def moments(value: str | float) -> list[datetime]:
+def read_moments(value: str | float) -> list[datetime]:
     """The moments that a text in one of these forms or a number may be, in UTC; a text without a zone is UTC or local
     time."""
     try:

@@ -34,10 +34,10 @@ def is_foreign(error: BaseException) -> bool:
     if issubclass(kind, Exception | SystemExit):
         return True
     if issubclass(kind, KeyboardInterrupt):
-        return not _of_a_signal(error)
+        return not _is_of_signal(error)
     if issubclass(kind, Through):
         return False
-    ends = [each for module, name in _ENDS if (each := getattr(sys.modules.get(module), name, None)) is not None]
+    ends = [class_ for module, name in _ENDS if (class_ := getattr(sys.modules.get(module), name, None)) is not None]
     return _is_raised(error) if issubclass(kind, (GeneratorExit, *ends)) else True
 
 
@@ -53,8 +53,8 @@ def holds(test: Callable[[Any], bool], value: Any) -> bool:
 def is_of_value(error: BaseException, *modules: str) -> bool:
     """True if the code of a value raised the error when somebody looked at it: one outside of the standard library, of
     this package, and of these modules."""
-    trace = _last(error)
-    name = "" if trace is None else _module(trace)
+    trace = _last_trace(error)
+    name = "" if trace is None else _module_name(trace)
     package = name.partition(".")[0]
     ours = package == _OWN or name in modules
     return bool(name) and not ours and package not in sys.stdlib_module_names - {"__main__"}
@@ -63,13 +63,13 @@ def is_of_value(error: BaseException, *modules: str) -> bool:
 def _is_raised(error: BaseException) -> bool:
     """Tells if a statement of a program raised the error first. A generator that is closed, a task and a thread that
     are told to end get it where they wait."""
-    trace = _last(error)
-    if trace is None or _module(trace).startswith((f"{_OWN}.worlds.", "asyncio.")):
+    trace = _last_trace(error)
+    if trace is None or _module_name(trace).startswith((f"{_OWN}.worlds.", "asyncio.")):
         return False
     return trace.tb_frame.f_code.co_code[trace.tb_lasti] == _RAISE
 
 
-def _last(error: BaseException) -> TracebackType | None:
+def _last_trace(error: BaseException) -> TracebackType | None:
     """The place at which the error was raised."""
     trace = BaseException.__getattribute__(error, "__traceback__")
     while trace is not None and trace.tb_next is not None:
@@ -77,11 +77,11 @@ def _last(error: BaseException) -> TracebackType | None:
     return trace  # type: ignore[no-any-return]
 
 
-def _module(trace: TracebackType) -> str:
+def _module_name(trace: TracebackType) -> str:
     return str(trace.tb_frame.f_globals.get("__name__", ""))
 
 
-def _of_a_signal(error: BaseException | None) -> bool:
+def _is_of_signal(error: BaseException | None) -> bool:
     """Tells if a signal raised this KeyboardInterrupt, or the one that it was raised for: a statement of a program did
     not, unless it is a handler's."""
     handler = getattr(signal.getsignal(signal.SIGINT), "__code__", None)

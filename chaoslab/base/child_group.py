@@ -25,11 +25,11 @@ class ChildGroup:
     OSError: it cannot be run."""
 
     def __init__(
-        self, words: Sequence[str], *, stdin: int | None = subprocess.PIPE, output: IO[bytes] | None = None,
+        self, command: Sequence[str], *, stdin: int | None = subprocess.PIPE, output: IO[bytes] | None = None,
         folder: Path | None = None, environment: Mapping[str, str] | None = None, grace_s: float | None = 0.0,
     ) -> None:  # fmt: skip
         self._made = subprocess.Popen(
-            words, stdin=stdin, stdout=subprocess.PIPE if output is None else output, stderr=output, cwd=folder,
+            command, stdin=stdin, stdout=subprocess.PIPE if output is None else output, stderr=output, cwd=folder,
             env=environment, start_new_session=True, bufsize=-1,
         )  # fmt: skip
         self._guard = None
@@ -109,7 +109,7 @@ class ChildGroup:
 
 
 @contextmanager
-def told_of_signals(tell: Callable[[int], object]) -> Iterator[None]:
+def forward_signals(tell: Callable[[int], object]) -> Iterator[None]:
     """A context, for the main thread, in which each signal that asks this process to end is told instead."""
 
     def hear(number: int, _: FrameType | None) -> None:

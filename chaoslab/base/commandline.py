@@ -48,11 +48,11 @@ def interrupted() -> int:
 
 def refuse(error: Exception, *, code: int = 2) -> int:
     """Prints the error in one line and returns the exit code."""
-    said = error.args[0] if error.args else error
+    message = error.args[0] if error.args else error
     if isinstance(error, OSError) and error.args:
-        said = f"{error.filename}: {error.strerror}" if error.filename else error.args[-1]
+        message = f"{error.filename}: {error.strerror}" if error.filename else error.args[-1]
     with contextlib.suppress(OSError):
-        print(clean(str(said)), file=sys.stderr)
+        print(clean(str(message)), file=sys.stderr)
     return code
 
 
@@ -163,62 +163,64 @@ class Parser(argparse.ArgumentParser):
     """argparse without the usage text, which would bury the mistake; `--help` still has it."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message}{_meant(message)}; see {self.prog} --help\n")
+        self.exit(2, f"{self.prog}: {message}{_suggest_choice(message)}; see {self.prog} --help\n")
 
 
-def _meant(message: str) -> str:
+def _suggest_choice(message: str) -> str:
     """The nearest of the words to choose from, if a message of argparse's lists them."""
     import re
 
     from chaoslab.base.former import COMMANDS
 
-    found = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
-    if found and message.startswith("argument COMMAND:") and found[1] in COMMANDS:
-        return f"; {COMMANDS[found[1]]}"
-    near = parsers.closest(found[1], re.findall(r"[\w-]+", found[2])) if found else ""
+    match = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
+    if match and message.startswith("argument COMMAND:") and match[1] in COMMANDS:
+        return f"; {COMMANDS[match[1]]}"
+    near = parsers.find_closest(match[1], re.findall(r"[\w-]+", match[2])) if match else ""
     return f"; did you mean {near}" if near else ""
 
 
-def typed(parse: Callable[[str], T]) -> Callable[[str], T]:
+def make_type(parse: Callable[[str], T]) -> Callable[[str], T]:
     """The type of an argument whose text a parser of settings reads, for `add_argument(type=…)`."""
 
     def read(text: str) -> T:
         try:
             return parse(text)
         except ValueError as error:
-            said = text[:60] if text.strip() else repr(text[:60])
-            raise argparse.ArgumentTypeError(f"{said} should be {error}") from None
+            shown_text = text[:60] if text.strip() else repr(text[:60])
+            raise argparse.ArgumentTypeError(f"{shown_text} should be {error}") from None
 
     return read
 
 
-def whole(low: int, high: int) -> Callable[[str], int]:
+def whole_number(low: int, high: int) -> Callable[[str], int]:
     """The type of an argument that is a whole number within bounds."""
-    return typed(parsers.whole(low, high))
+    return make_type(parsers.whole_number(low, high))
 
 
-seed = whole(0, 2**63 - 1)
+seed = whole_number(0, 2**63 - 1)
 """The type of an argument that is a seed."""
-seconds = typed(parsers.seconds)
+seconds = make_type(parsers.seconds)
 """The type of an argument that is a time in seconds, more than none."""
-port = whole(0, 65535)
+port = whole_number(0, 65535)
 """The type of an argument that is a port. 0: any free one."""
 
 
-@typed
+@make_type
 def seconds_from_0(text: str) -> float:
     """The type of an argument that is a time in seconds, none included."""
-    return parsers.bounded(text, 0.0, parsers.SECONDS_MAX, f"a number from 0 to {parsers.SECONDS_MAX} (ten years)")
+    return parsers.parse_bounded(
+        text, 0.0, parsers.SECONDS_MAX, f"a number from 0 to {parsers.SECONDS_MAX} (ten years)"
+    )
 
 
-@typed
+@make_type
 def host(text: str) -> str:
     """The type of an argument that is a host; `{service}` in it stands for the name of one."""
     parsers.host(text.replace("{service}", "service"))
     return text
 
 
-def filled(text: str) -> str:
+def parse_nonempty(text: str) -> str:
     """The type of an argument that is any text but an empty one, such as an unset variable of a shell leaves."""
     if not text.strip():
         raise argparse.ArgumentTypeError("it is empty: give a value, or leave it out")
@@ -227,4 +229,4 @@ def filled(text: str) -> str:
 
 def path(text: str) -> Path:
     """The type of an argument that is a path. An empty text is none: it would stand for the current folder."""
-    return Path(filled(text))
+    return Path(parse_nonempty(text))

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from chaoslab.base.jsonable import DEPTH_MAX, UNCHANGING, brief, cut, line
+from chaoslab.base.jsonable import DEPTH_MAX, UNCHANGING, cut_text, line, render_brief
 
 SHOWN = 4
 """The most differences that are listed."""
@@ -18,93 +18,93 @@ NOTHING = "nothing"
 
 def differences(before: Any, after: Any, *, most: int) -> str:
     """The differences in one line of at most `most` characters; empty if there are none."""
-    found = list(islice(_found(before, after, "", 0, iter(range(LOOKED_AT))), SHOWN + 1))
-    return cut("; ".join([*found[:SHOWN], *(["…"] if len(found) > SHOWN else [])]), most)
+    pieces = list(islice(_iterate_differences(before, after, "", 0, iter(range(LOOKED_AT))), SHOWN + 1))
+    return cut_text("; ".join([*pieces[:SHOWN], *(["…"] if len(pieces) > SHOWN else [])]), most)
 
 
-def _found(one: Any, other: Any, path: str, depth: int, budget: Iterator[int]) -> Iterator[str]:
+def _iterate_differences(before: Any, after: Any, path: str, depth: int, budget: Iterator[int]) -> Iterator[str]:
     """The differences of both values, in the order of the first."""
-    if _equal(one, other) or next(budget, None) is None:
+    if _are_surely_equal(before, after) or next(budget, None) is None:
         return
-    if depth < DEPTH_MAX and type(one) is dict and type(other) is dict:
-        for key in (*one, *(key for key in other if key not in one)):
-            was, now = one.get(key, _Nothing), other.get(key, _Nothing)
-            if _equal(was, now):
+    if depth < DEPTH_MAX and type(before) is dict and type(after) is dict:
+        for key in (*before, *(key for key in after if key not in before)):
+            was, now = before.get(key, _Nothing), after.get(key, _Nothing)
+            if _are_surely_equal(was, now):
                 continue
-            name = line(key, KEY_MAX) if isinstance(key, str) else brief(key, KEY_MAX)
-            here = f"{path}.{name}" if path else name
-            yield from _found(was, now, here, depth + 1, budget)
-    elif depth < DEPTH_MAX and type(one) is list and type(other) is list and len(one) == len(other):
-        for n, pair in enumerate(zip(one, other, strict=True)):
-            if not _equal(*pair):
-                yield from _found(*pair, f"{path}[{n}]", depth + 1, budget)
-    elif not _same(one, other):
-        yield f"{path} {_parted(one, other)}".lstrip()
+            name = line(key, KEY_MAX) if isinstance(key, str) else render_brief(key, KEY_MAX)
+            inner_path = f"{path}.{name}" if path else name
+            yield from _iterate_differences(was, now, inner_path, depth + 1, budget)
+    elif depth < DEPTH_MAX and type(before) is list and type(after) is list and len(before) == len(after):
+        for n, pair in enumerate(zip(before, after, strict=True)):
+            if not _are_surely_equal(*pair):
+                yield from _iterate_differences(*pair, f"{path}[{n}]", depth + 1, budget)
+    elif not _are_same(before, after):
+        yield f"{path} {_render_pair(before, after)}".lstrip()
 
 
 class _Nothing:
     """The value of a key that only the other value has."""
 
 
-def _equal(one: Any, other: Any) -> bool:
+def _are_surely_equal(left: Any, right: Any) -> bool:
     """Tells if both are surely equal, by a quick comparison."""
-    return one is other or (type(one) is type(other) and type(one) in UNCHANGING and bool(one == other))
+    return left is right or (type(left) is type(right) and type(left) in UNCHANGING and bool(left == right))
 
 
-def _same(one: Any, other: Any) -> bool:
-    if type(one) in UNCHANGING and type(other) in UNCHANGING:
-        return _equal(one, other)
-    lengths = [len(value) for value in (one, other) if type(value) is list]
-    return len(set(lengths)) < 2 and brief(one, BRIEF_MAX) == brief(other, BRIEF_MAX)
+def _are_same(left: Any, right: Any) -> bool:
+    if type(left) in UNCHANGING and type(right) in UNCHANGING:
+        return _are_surely_equal(left, right)
+    lengths = [len(value) for value in (left, right) if type(value) is list]
+    return len(set(lengths)) < 2 and render_brief(left, BRIEF_MAX) == render_brief(right, BRIEF_MAX)
 
 
-def _parted(one: Any, other: Any) -> str:
-    if type(one) is list and type(other) is list and len(one) != len(other):
-        return f"{len(one)} → {len(other)}{_left_out(one, other)}"
-    texts = _texts(one, other)
-    start = max(0, _first_unlike(*texts) - BEFORE) if max(map(len, texts)) > VALUE_MAX else 0
-    return " → ".join(_window(text, start) for text in texts)
+def _render_pair(before: Any, after: Any) -> str:
+    if type(before) is list and type(after) is list and len(before) != len(after):
+        return f"{len(before)} → {len(after)}{_describe_gap(before, after)}"
+    texts = _render_texts(before, after)
+    start = max(0, _common_length(*texts) - BEFORE) if max(map(len, texts)) > VALUE_MAX else 0
+    return " → ".join(_cut_window(text, start) for text in texts)
 
 
-def _texts(one: Any, other: Any) -> tuple[str, str]:
+def _render_texts(before: Any, after: Any) -> tuple[str, str]:
     """Both values as JSON; two texts without quotation marks, unless they differ in their spaces."""
     if (
-        type(one) is str
-        and type(other) is str
-        and all(text and text == " ".join(text.split()) for text in (one, other))
+        type(before) is str
+        and type(after) is str
+        and all(text and text == " ".join(text.split()) for text in (before, after))
     ):
-        return one, other
-    first, second = (NOTHING if value is _Nothing else brief(value, BRIEF_MAX) for value in (one, other))
+        return before, after
+    first, second = (NOTHING if value is _Nothing else render_brief(value, BRIEF_MAX) for value in (before, after))
     return first, second
 
 
-def _window(text: str, start: int) -> str:
+def _cut_window(text: str, start: int) -> str:
     lead = "…" if start else ""
     return lead + text[start : start + VALUE_MAX] + ("…" if len(text) > start + VALUE_MAX else "")
 
 
-def _first_unlike(one: str, other: str) -> int:
+def _common_length(left: str, right: str) -> int:
     """The length of the common start of both texts."""
-    low, high = 0, min(len(one), len(other))
+    low, high = 0, min(len(left), len(right))
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if one[low:middle] == other[low:middle] else (low, middle - 1)
+        low, high = (middle, high) if left[low:middle] == right[low:middle] else (low, middle - 1)
     return low
 
 
-def _left_out(one: Sequence[Any], other: Sequence[Any]) -> str:
+def _describe_gap(before: Sequence[Any], after: Sequence[Any]) -> str:
     """The entries, counted from 1, that the second list lacks, in words; empty if it has others."""
-    if len(other) >= len(one) or len(one) > LOOKED_AT:
+    if len(after) >= len(before) or len(before) > LOOKED_AT:
         return ""
     gone, at = [], 0
-    for number, held in enumerate(one, 1):
-        if at < len(other) and (_equal(held, other[at]) or _same(held, other[at])):
+    for number, entry in enumerate(before, 1):
+        if at < len(after) and (_are_surely_equal(entry, after[at]) or _are_same(entry, after[at])):
             at += 1
         else:
             gone.append(number)
-    if at < len(other):
+    if at < len(after):
         return ""
-    whole = gone[-1] - gone[0] + 1 == len(gone)
-    if not whole:
+    is_row = gone[-1] - gone[0] + 1 == len(gone)
+    if not is_row:
         return f" ({len(gone)} left out)"
     return f" (number {gone[0]} left out)" if len(gone) == 1 else f" (numbers {gone[0]} to {gone[-1]} left out)"

@@ -35,11 +35,11 @@ def difference(seconds: float, digits: int = 2) -> str:
 
 def span(seconds: float) -> str:
     """The duration as text: 0.3 s, 12 s, 3 min 20 s, 2 h 5 min."""
-    whole = round(seconds)
-    if whole < 1:
+    total_s = round(seconds)
+    if total_s < 1:
         return duration(seconds, 1)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
+    if total_s < 60:
+        return f"{total_s} s"
+    if total_s < 3600:
+        return f"{total_s // 60} min {total_s % 60} s"
+    return f"{total_s // 3600} h {total_s % 3600 // 60} min"

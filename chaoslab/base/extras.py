@@ -30,24 +30,24 @@ class Incomplete(ValueError):
     """A command needs a module that is not installed. Its text names the module and the remedy."""
 
 
-def check(who: str, *extras: str, install: str = "") -> None:
+def check(user: str, *extras: str, install: str = "") -> None:
     """Checks that these extras are installed. `install`: another extra that brings them all. Raises Incomplete: one is
     not."""
     for extra in extras:
         for module in MODULES[extra]:
-            check_module(who, module, install or extra)
+            check_module(user, module, install or extra)
 
 
-def check_module(who: str, module: str, extra: str) -> None:
+def check_module(user: str, module: str, extra: str) -> None:
     """Checks that this module, which `extra` brings, is installed. Raises Incomplete: it is not."""
     if find_spec(module) is None:
-        raise Incomplete(f"{who} needs {module}, which is not installed: {install_line(extra)}")
+        raise Incomplete(f"{user} needs {module}, which is not installed: {install_line(extra)}")
 
 
 def install_line(extra: str) -> str:
     """The command that installs an extra beside this chaoslab, from where it came: a clone, a repository or an
     index."""
-    origin = origin_of()
+    origin = find_origin()
     url = str((origin or {}).get("url", ""))
     if url.startswith("file:"):
         editable = "-e " if (origin or {}).get("dir_info", {}).get("editable") else ""
@@ -58,21 +58,21 @@ def install_line(extra: str) -> str:
     return f"pip install 'chaoslab[{extra}]'"
 
 
-def origin_of() -> dict[str, Any] | None:
+def find_origin() -> dict[str, Any] | None:
     """The origin of the installed chaoslab, as pip notes it (PEP 610); empty if an index has it, None if it is not
     installed."""
     from importlib.metadata import distributions
 
     # In the clone's own folder a build has left metadata, with a list of sources and no origin.
-    installed = [each for each in distributions(name="chaoslab") if each.read_text("SOURCES.txt") is None]
+    installed = [package for package in distributions(name="chaoslab") if package.read_text("SOURCES.txt") is None]
     try:
-        found: dict[str, Any] = json.loads(installed[0].read_text("direct_url.json") or "{}")
+        origin: dict[str, Any] = json.loads(installed[0].read_text("direct_url.json") or "{}")
     except (IndexError, ValueError):
         return None
-    return found
+    return origin
 
 
-def without_core(error: ModuleNotFoundError) -> Incomplete:
+def explain_missing_core(error: ModuleNotFoundError) -> Incomplete:
     """The error about a module of the core, for a person who started the lab with another Python. Any other error is
     raised again."""
     if error.name not in CORE:

@@ -30,31 +30,31 @@ _TOKEN = re.compile(
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def replace_file(path: Path) -> Iterator[Path]:
     """A context with a file beside `path` that takes its place at the end, so that nobody reads a part of it. Raises
     OSError: it could not be written, or what is there is a device or a pipe; the error names `path`, and what is there
     is unchanged."""
     if path.exists():
         _check_kind(path, path.stat().st_mode, "replaced")
-    part = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.part")
+    draft = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.part")
     try:
-        yield part
-        part.replace(path)
+        yield draft
+        draft.replace(path)
     except OSError as error:
-        if error.filename is None or str(error.filename) == str(part):  # a write names no file
+        if error.filename is None or str(error.filename) == str(draft):  # a write names no file
             error.filename, error.filename2 = str(path), None
         raise
     finally:
         with suppress(OSError):
-            part.unlink(missing_ok=True)
+            draft.unlink(missing_ok=True)
 
 
 class Unreadable(ValueError):
     """A file cannot be read. The text continues a line after the file's name: "is not UTF-8 text (byte 7)". `missing`:
     there is no such file."""
 
-    def __init__(self, why: str, *, missing: bool = False) -> None:
-        super().__init__(why)
+    def __init__(self, reason: str, *, missing: bool = False) -> None:
+        super().__init__(reason)
         self.missing = missing
 
 
@@ -63,7 +63,7 @@ def read(path: Path) -> bytes:
     system cannot read it."""
     if "\0" in str(path):
         raise Unreadable("cannot be read: its name has a NUL character in it")
-    with readable(), opened(path) as file:
+    with translate_errors(), open_regular(path) as file:
         data = file.read(BYTES_MAX + 1)
     if len(data) > BYTES_MAX:
         raise Unreadable(f"is larger than {BYTES_MAX // 1024**2} MiB, the most that is read")
@@ -71,16 +71,16 @@ def read(path: Path) -> bytes:
 
 
 @contextmanager
-def readable() -> Iterator[None]:
+def translate_errors() -> Iterator[None]:
     """A context in which an OSError is raised as Unreadable, in the words of the system."""
     try:
         yield
     except OSError as error:
-        why = (error.strerror or str(error)).removesuffix(".")
-        raise Unreadable(f"cannot be read: {why}", missing=isinstance(error, FileNotFoundError)) from None
+        reason = (error.strerror or str(error)).removesuffix(".")
+        raise Unreadable(f"cannot be read: {reason}", missing=isinstance(error, FileNotFoundError)) from None
 
 
-def opened(path: Path) -> BinaryIO:
+def open_regular(path: Path) -> BinaryIO:
     """A regular file, open for reading. Raises OSError: it is no regular file, or the system cannot read it."""
     _check_kind(path, path.stat().st_mode)
     # If it has become a pipe since, opening must not wait for its other end.
@@ -93,15 +93,15 @@ def opened(path: Path) -> BinaryIO:
     return file
 
 
-def _check_kind(path: Path, mode: int, done: str = "read") -> None:
+def _check_kind(path: Path, mode: int, action: str = "read") -> None:
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if not stat.S_ISREG(mode):
         kind = _KINDS.get(stat.S_IFMT(mode), "no regular file")
-        raise OSError(errno.EINVAL, f"it is {kind}, and only regular files are {done}", str(path))
+        raise OSError(errno.EINVAL, f"it is {kind}, and only regular files are {action}", str(path))
 
 
-def text_of(path: Path) -> str:
+def read_text(path: Path) -> str:
     """The text of a file in UTF-8, with `\\n` at the end of each line, and without a byte order mark. Raises
     Unreadable: as `read`, or it is not UTF-8."""
     data = read(path)
@@ -113,16 +113,16 @@ def text_of(path: Path) -> str:
         raise Unreadable(f"is not UTF-8 text (byte {error.start})") from None
 
 
-def json_of(path: Path) -> Any:
-    """The value of a JSON file. Raises Unreadable: as `text_of`, or it is no JSON, or has a name twice in an object,
+def read_json(path: Path) -> Any:
+    """The value of a JSON file. Raises Unreadable: as `read_text`, or it is no JSON, or has a name twice in an object,
     NaN or Infinity, a number beyond 1.8e308, half a surrogate pair, or more than `DEPTH_MAX` levels."""
-    return json_in(text_of(path))
+    return parse_json(read_text(path))
 
 
-def json_in(text: str) -> Any:
-    """The value of a JSON text. Raises Unreadable: as `json_of`."""
+def parse_json(text: str) -> Any:
+    """The value of a JSON text. Raises Unreadable: as `read_json`."""
     try:
-        value = json.loads(text, parse_int=_whole)
+        value = json.loads(text, parse_int=_parse_whole)
     except json.JSONDecodeError as error:
         raise Unreadable(f"is not JSON: {error}") from None
     except RecursionError:
@@ -131,7 +131,7 @@ def json_in(text: str) -> Any:
     return value
 
 
-def _whole(digits: str) -> int:
+def _parse_whole(digits: str) -> int:
     """The number, or 0 if it has over 1000 digits, which `_check_json` refuses. Python reads only 4300."""
     return int(digits) if len(digits) <= 1000 else 0
 
@@ -148,10 +148,10 @@ def _check_json(text: str) -> None:
         elif kind == "close":
             names.pop()
         elif kind == "number":
-            wrong = _wrong_number(token["number"])
+            wrong = _check_number(token["number"])
         else:
             name = token["text"]
-            if half := _half(name):
+            if half := _find_half_pair(name):
                 wrong = f"has half a surrogate pair in it ({half})"
             elif kind == "key":
                 name = json.loads(name)
@@ -162,18 +162,18 @@ def _check_json(text: str) -> None:
             raise Unreadable(f"{wrong}: line {line} column {column}")
 
 
-def _wrong_number(spelt: str) -> str:
-    if not spelt[-1].isdigit():
-        return f"has {spelt} in it, which is no JSON"
-    return f"has a number beyond 1.8e308 in it ({spelt[:20]})" if math.isinf(float(spelt)) else ""
+def _check_number(number: str) -> str:
+    if not number[-1].isdigit():
+        return f"has {number} in it, which is no JSON"
+    return f"has a number beyond 1.8e308 in it ({number[:20]})" if math.isinf(float(number)) else ""
 
 
-def _half(spelt: str) -> str:
+def _find_half_pair(text: str) -> str:
     """The escape in a JSON text that is one half of a surrogate pair without the other; empty if there is none."""
-    if "\\u" not in spelt:
+    if "\\u" not in text:
         return ""
     try:
-        json.loads(spelt).encode()
+        json.loads(text).encode()
     except UnicodeEncodeError as error:
         return f"\\u{ord(error.object[error.start]):04x}"
     return ""

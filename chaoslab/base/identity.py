@@ -67,18 +67,18 @@ class TrialId:
     def parse(cls, header: str | None) -> TrialId:
         """The trial of a header; the trial of the run `alone` if there is none. Raises ValueError: the header has
         another form."""
-        return _trial_of(header) if header else cls(ALONE, 0, 0)
+        return _parse_trial(header) if header else cls(ALONE, 0, 0)
 
 
 @lru_cache(256)
-def _trial_of(header: str) -> TrialId:
+def _parse_trial(header: str) -> TrialId:
     match = _TRIAL.fullmatch(header)
     if match is None:
         raise ValueError(f"X-Trial is {header[:80]!r}; it should read like 20261121-091500.p3.r1")
     return TrialId(match["run"], int(match["prompt"]), int(match["repeat"]), truth=match["truth"] is not None)
 
 
-def nth(run: str, number: int, prompts: int) -> TrialId:
+def nth_trial(run: str, number: int, prompts: int) -> TrialId:
     """The trial of that number (from 0) if all prompts are asked in order and then again from the first."""
     return TrialId(run, number % prompts + 1, number // prompts + 1)
 
@@ -88,7 +88,7 @@ canonical = speller(separators=(",", ":"), sort_keys=True)
 
 
 @lru_cache(16)
-def parsed(text: bytes) -> Any:
+def parse_json(text: bytes) -> Any:
     """The value of a JSON text. Callers must not change it: all calls with the same text get the same object. Raises
     ValueError: it is no JSON."""
     return value_of(text)
@@ -104,8 +104,8 @@ def request_id(trial: str, tool: str, arguments: Any, nth: int) -> str:
     return _id(trial, tool, canonical(arguments), nth)
 
 
-def _id(trial: str, tool: str, wanted: str, nth: int) -> str:
-    text = "\x1f".join((trial, tool, wanted, str(nth)))
+def _id(trial: str, tool: str, content: str, nth: int) -> str:
+    text = "\x1f".join((trial, tool, content, str(nth)))
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
@@ -116,7 +116,7 @@ nobody gives a call up so soon."""
 
 @dataclass(slots=True, eq=False)
 class Request:
-    """One request of the agent to a target: the `nth` with this intent, tried `attempts` times so far. `under_way`: its
+    """One request of the agent to a target: the `nth_trial` with this intent, tried `attempts` times so far. `under_way`: its
     attempts that have not ended, of which the latest began at `began_s`. Both stay as they are where nobody tells
     (`begin`, `end`). `beside`: the equal requests that were made together with it, itself too."""
 
@@ -212,16 +212,18 @@ class Requests:
         """The request that an equal call is beside some that are not all answered: the retry of one that failed, else a
         new one. If one has been under way for long, it is asked for again."""
         group = first.beside or [first]
-        for each in group:
-            if not each.under_way and not each.answered:
-                return each
-        waiting = [each for each in group if each.under_way]
-        if not any(each.answered for each in group) and all(now_s - each.began_s >= TOGETHER_S for each in waiting):
+        for member in group:
+            if not member.under_way and not member.answered:
+                return member
+        waiting = [member for member in group if member.under_way]
+        if not any(member.answered for member in group) and all(
+            now_s - member.began_s >= TOGETHER_S for member in waiting
+        ):
             return waiting[0]
-        made = self._new(first.target, first.intent, first.nth + len(group), instead)
-        group.append(made)
-        first.beside = made.beside = group
-        return made
+        new_request = self._new(first.target, first.intent, first.nth + len(group), instead)
+        group.append(new_request)
+        first.beside = new_request.beside = group
+        return new_request
 
     def made(self, target: str) -> int:
         """The number of requests to this target so far."""
@@ -238,7 +240,7 @@ class Requests:
         group = request.beside
         if group is None:
             self._answered[request.intent] = self._answered.get(request.intent, 0) + 1
-        elif all(each.answered for each in group):  # the next one has the number behind theirs
+        elif all(member.answered for member in group):  # the next one has the number behind theirs
             self._answered[request.intent] = self._answered.get(request.intent, 0) + len(group)
 
     def restart_prompt(self) -> None:

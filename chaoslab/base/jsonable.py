@@ -40,46 +40,50 @@ _JOINERS = "\u200c\u200d"
 def to_jsonable(value: Any, *, depth: int = 0, unread: list[str] | None = None) -> Any:
     """The value in JSON types alone. An object whose class says when two are equal is what it holds, any other one is
     its type's name. `unread`: a list that takes the names of what cannot be read; then each object is what it holds."""
-    return _read(value, depth, unread)
+    return _convert(value, depth, unread)
 
 
-def _read(value: Any, depth: int, unread: list[str] | None) -> Any:
+def _convert(value: Any, depth: int, unread: list[str] | None) -> Any:
     kind = type(value)
     if kind in ATOMS:
         return value
     if kind is int:
-        return value if value.bit_length() <= BITS_MAX else _named(f"whole number of {value.bit_length()} bits", unread)
+        return (
+            value
+            if value.bit_length() <= BITS_MAX
+            else _note_unread(f"whole number of {value.bit_length()} bits", unread)
+        )
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if depth >= DEPTH_MAX:
-        _named(f"value that lies deeper than {DEPTH_MAX}", unread)
+        _note_unread(f"value that lies deeper than {DEPTH_MAX}", unread)
         return "…"
     if kind is not dict and kind is not list:
         if isinstance(value, Enum):
-            return _read(value.value, depth + 1, unread)
+            return _convert(value.value, depth + 1, unread)
         if isinstance(value, str | int):  # a subclass
-            return str(value) if isinstance(value, str) else _read(int(value), depth + 1, unread)
+            return str(value) if isinstance(value, str) else _convert(int(value), depth + 1, unread)
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            return {f.name: _read(getattr(value, f.name), depth + 1, unread) for f in dataclasses.fields(value)}
+            return {f.name: _convert(getattr(value, f.name), depth + 1, unread) for f in dataclasses.fields(value)}
         if hasattr(kind, "model_dump"):  # pydantic's
-            return _read(value.model_dump(), depth + 1, unread)
+            return _convert(value.model_dump(), depth + 1, unread)
     if isinstance(value, Mapping):
-        found: dict[str, Any] = {}
-        for key, held in value.items():
-            name = key if type(key) is str else str(_read(key, depth + 1, unread))
-            found[name] = held if type(held) in ATOMS else _read(held, depth + 1, unread)
-        if len(found) < len(value):
-            _named("mapping with keys that are one as texts", unread)
-        return found
+        fields: dict[str, Any] = {}
+        for key, entry in value.items():
+            name = key if type(key) is str else str(_convert(key, depth + 1, unread))
+            fields[name] = entry if type(entry) in ATOMS else _convert(entry, depth + 1, unread)
+        if len(fields) < len(value):
+            _note_unread("mapping with keys that are one as texts", unread)
+        return fields
     if isinstance(value, list | tuple):
-        return [held if type(held) in ATOMS else _read(held, depth + 1, unread) for held in value]
+        return [entry if type(entry) in ATOMS else _convert(entry, depth + 1, unread) for entry in value]
     if isinstance(value, set | frozenset):
-        return sorted((_read(held, depth + 1, unread) for held in value), key=repr)
+        return sorted((_convert(entry, depth + 1, unread) for entry in value), key=repr)
     if isinstance(value, _FORMED_AS_TEXT):
         return str(value)
     if isinstance(value, bytes | bytearray):
         return value.decode("utf-8", "backslashreplace")
-    return _of_object(value, kind, depth, unread)
+    return _convert_object(value, kind, depth, unread)
 
 
 _FORMED = (str, int, float, Enum, Mapping, list, tuple, set, frozenset, bytes, bytearray, type(None))
@@ -111,8 +115,8 @@ class _Strict(list[str]):
     def append(self, _: str) -> None:
         raise _UnreadError
 
-    def enter(self, held: Any) -> None:
-        self.left -= 1 + (len(held) if isinstance(held, dict | list) else 0)
+    def enter(self, content: Any) -> None:
+        self.left -= 1 + (len(content) if isinstance(content, dict | list) else 0)
         if self.left < 0:
             raise _UnreadError
 
@@ -121,28 +125,28 @@ class _UnreadError(Exception):
     """A part of an object cannot be read."""
 
 
-def _of_object(value: Any, kind: type, depth: int, unread: list[str] | None) -> Any:
+def _convert_object(value: Any, kind: type, depth: int, unread: list[str] | None) -> Any:
     """The content of an object of any other class, if all of it can be read: what has a lock, a socket or a function in
     it is a tool of the program's own, and no value."""
     strict = unread if isinstance(unread, _Strict) else _Strict(every=unread is not None)
     try:
-        says_equal = any("__eq__" in vars(each) for each in kind.__mro__[:-1])
-        held = _held(value, kind) if strict.every or says_equal else _OPAQUE
-        if held is not _OPAQUE:
-            strict.enter(held)
-            return _read(held, depth + 1, strict)
+        says_equal = any("__eq__" in vars(class_) for class_ in kind.__mro__[:-1])
+        content = _content_of(value, kind) if strict.every or says_equal else _OPAQUE
+        if content is not _OPAQUE:
+            strict.enter(content)
+            return _convert(content, depth + 1, strict)
     except BaseException as error:  # noqa: BLE001 - the object's own code, or `_UnreadError`
         let_through(error)
-    return _named(f"{kind.__module__}.{kind.__qualname__}", unread)
+    return _note_unread(f"{kind.__module__}.{kind.__qualname__}", unread)
 
 
-def _named(name: str, unread: list[str] | None) -> str:
+def _note_unread(name: str, unread: list[str] | None) -> str:
     if unread is not None:
         unread.append(f"a {name}")
     return f"a {name}"
 
 
-def _held(value: Any, kind: type) -> Any:
+def _content_of(value: Any, kind: type) -> Any:
     """The content of an object as a value of another class; `_OPAQUE` if it has none that can be seen."""
     for reader in ("tolist", "to_dict"):  # numpy's and array's; of pandas, a table's
         if callable(read := getattr(kind, reader, None)):
@@ -151,34 +155,34 @@ def _held(value: Any, kind: type) -> Any:
         return {name: value[name] for name in value.keys()}  # noqa: SIM118 - it is no mapping
     if isinstance(value, Collection):  # a deque, a view of a dict
         return [*value]
-    if callable(value) or any(each.__flags__ & _IMMUTABLE for each in kind.__mro__ if each not in _OPEN):
+    if callable(value) or any(class_.__flags__ & _IMMUTABLE for class_ in kind.__mro__ if class_ not in _OPEN):
         return _OPAQUE
-    names = [name for each in kind.__mro__ for name in _slots(each) if hasattr(value, name)]
+    names = [name for class_ in kind.__mro__ for name in _list_slots(class_) if hasattr(value, name)]
     return {name: getattr(value, name) for name in names} | getattr(value, "__dict__", {}) or _OPAQUE
 
 
-def _slots(kind: type) -> Iterable[str]:
-    found = vars(kind).get("__slots__", ())
-    return [each for each in ([found] if isinstance(found, str) else found) if each not in ("__dict__", "__weakref__")]
+def _list_slots(kind: type) -> Iterable[str]:
+    slots = vars(kind).get("__slots__", ())
+    return [slot for slot in ([slots] if isinstance(slots, str) else slots) if slot not in ("__dict__", "__weakref__")]
 
 
-def kept(value: Any) -> Any:
+def shorten_texts(value: Any) -> Any:
     """A value in JSON types with its beginning, its length and its SHA-256 in the place of each text that is longer
     than `TEXT_MAX`."""
     if isinstance(value, str) and len(value) > TEXT_MAX:
         head = value[:TEXT_MAX]
-        whole = head[-_WORD_MAX:].rstrip(_WORD)  # half a token could not be told for a secret
+        shortened = head[-_WORD_MAX:].rstrip(_WORD)  # half a token could not be told for a secret
         digest = hashlib.sha256()
         for at in range(0, len(value), TEXT_MAX):  # a second copy of a large text costs as much as its digest
             digest.update(value[at : at + TEXT_MAX].encode("utf-8", "surrogatepass"))
         size = f"{len(value)} characters, SHA-256 {digest.hexdigest()}"
-        return f"{head[:-_WORD_MAX] + whole if whole else head}… ({size})"
+        return f"{head[:-_WORD_MAX] + shortened if shortened else head}… ({size})"
     if isinstance(value, dict):
-        return {name: kept(each) for name, each in value.items()}
-    return [kept(each) for each in value] if isinstance(value, list) else value
+        return {name: shorten_texts(entry) for name, entry in value.items()}
+    return [shorten_texts(entry) for entry in value] if isinstance(value, list) else value
 
 
-def shown(value: Any) -> str:
+def show_value(value: Any) -> str:
     """A wrong value as Python writes it, in one line of at most `SHOWN` characters for a message."""
     try:
         text = _printable(" ".join(repr(value).split()))
@@ -190,66 +194,66 @@ def shown(value: Any) -> str:
 
 def describe_error(error: BaseException) -> str:
     """An error in words, even if its own code fails. Of a group it is the first error in it that is none."""
-    more, others = 0, ""
+    left_out, note = 0, ""
     try:
         while issubclass(type(error), BaseExceptionGroup):  # an error's own `__class__` may raise
             group: Any = error
-            more += len(group.exceptions) - 1
+            left_out += len(group.exceptions) - 1
             error = group.exceptions[0]
-        others = f" (and {more} more in its group)" if more else ""
+        note = f" (and {left_out} more in its group)" if left_out else ""
         cause = error.__cause__ or error.__context__
         if isinstance(cause, BaseExceptionGroup) and cause.message in str(error):  # an SDK's, which repeats the group's
-            others = f": {describe_error(cause)}"
-        return f"{type(error).__name__}: {error}{others}"
+            note = f": {describe_error(cause)}"
+        return f"{type(error).__name__}: {error}{note}"
     except BaseException as another:  # noqa: BLE001
         let_through(another)
-        return f"{type(error).__name__}{others}"
+        return f"{type(error).__name__}{note}"
 
 
-def line(text: str, most: int) -> str:
-    """The start of the text as one line of at most `most` characters, without any that would steer a terminal."""
-    head = text[: LOOKED_AT * most]
+def line(text: str, length_max: int) -> str:
+    """The start of the text as one line of at most `length_max` characters, without any that would steer a terminal."""
+    head = text[: LOOKED_AT * length_max]
     flat = _printable(" ".join(head.split()))
-    return flat if len(flat) <= most and len(head) == len(text) else flat[: most - 1] + "…"
+    return flat if len(flat) <= length_max and len(head) == len(text) else flat[: length_max - 1] + "…"
 
 
-def listed(names: Sequence[str], most: int, between: str = ", ") -> str:
-    """The first `most` names, and how many more there are: "a, b and 3 more"."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return between.join(names[:most]) + more
+def join_some(names: Sequence[str], count_max: int, between: str = ", ") -> str:
+    """The first `count_max` names, and how many more there are: "a, b and 3 more"."""
+    rest = f" and {len(names) - count_max} more" if len(names) > count_max else ""
+    return between.join(names[:count_max]) + rest
 
 
-def line_of(data: bytes, most: int) -> str:
+def line_of(data: bytes, length_max: int) -> str:
     """Does the same as `line` for text in UTF-8. No more of it is decoded than `line` reads."""
-    return line(data[: WIDEST * (LOOKED_AT * most + 1)].decode("utf-8", "replace"), most)
+    return line(data[: WIDEST * (LOOKED_AT * length_max + 1)].decode("utf-8", "replace"), length_max)
 
 
-def brief(value: Any, most: int) -> str:
-    """The start of the value as JSON in one line of at most `most` characters. Only that much of the value is read, and
+def render_brief(value: Any, length_max: int) -> str:
+    """The start of the value as JSON in one line of at most `length_max` characters. Only that much of the value is read, and
     none of its own code is run: it may be of any size, and its owner may go on with it."""
     pieces: list[str] = []
-    _put(value, pieces, most, most, 0)
-    return cut("".join(pieces), most)
+    _put(value, pieces, length_max, length_max, 0)
+    return cut_text("".join(pieces), length_max)
 
 
-def cut(text: str, most: int) -> str:
-    """The start of a line: at most `most` characters, without any that would steer a terminal."""
-    return _printable(text if len(text) <= most else text[: most - 1] + "…")
+def cut_text(text: str, length_max: int) -> str:
+    """The start of a line: at most `length_max` characters, without any that would steer a terminal."""
+    return _printable(text if len(text) <= length_max else text[: length_max - 1] + "…")
 
 
 def _printable(text: str) -> str:
     return text if text.isprintable() else "".join(c if c.isprintable() or c in _JOINERS else "?" for c in text)
 
 
-def _put(value: Any, pieces: list[str], most: int, left: int, depth: int) -> int:
+def _put(value: Any, pieces: list[str], length_max: int, room: int, depth: int) -> int:
     """Adds the value's pieces. Returns the characters left, below 0 if the pieces need more room than there was."""
     kind = type(value)
     if kind is str:
-        piece = quoted(value if len(value) <= most else value[:most])
+        piece = quoted(value if len(value) <= length_max else value[:length_max])
     elif kind is float:
         piece = float.__repr__(value) if math.isfinite(value) else quoted(float.__repr__(value))
     elif issubclass(kind, str):
-        piece = quoted(str.__getitem__(value, slice(most)))
+        piece = quoted(str.__getitem__(value, slice(length_max)))
     elif value is None or kind is bool:
         piece = _quoted(value)
     elif kind is int:
@@ -260,76 +264,80 @@ def _put(value: Any, pieces: list[str], most: int, left: int, depth: int) -> int
         )
     elif kind is dict:
         # Copied at once: another thread of the agent's may change it meanwhile.
-        return _put_entries(list(islice(value.items(), most)), pieces, most, left, depth)
+        return _put_entries(list(islice(value.items(), length_max)), pieces, length_max, room, depth)
     elif kind is list or kind is tuple:
-        return _put_list(value[:most], pieces, most, left, depth)
+        return _put_list(value[:length_max], pieces, length_max, room, depth)
     else:
-        return _put_other(value, kind, pieces, most, left, depth)
+        return _put_other(value, kind, pieces, length_max, room, depth)
     pieces.append(piece)
-    return left - len(piece)
+    return room - len(piece)
 
 
-def _put_list(values: Iterable[Any], pieces: list[str], most: int, left: int, depth: int) -> int:
+def _put_list(values: Iterable[Any], pieces: list[str], length_max: int, room: int, depth: int) -> int:
     if depth >= DEPTH_MAX:
-        return _put("…", pieces, most, left, depth)
+        return _put("…", pieces, length_max, room, depth)
     between = "["
-    for held in values:
+    for entry in values:
         pieces.append(between)
-        left = _put(held, pieces, most, left - len(between), depth + 1)
-        if left < 0:
-            return left
+        room = _put(entry, pieces, length_max, room - len(between), depth + 1)
+        if room < 0:
+            return room
         between = ", "
     pieces.append("]" if between != "[" else "[]")
-    return left - len(pieces[-1])
+    return room - len(pieces[-1])
 
 
-def _put_entries(entries: Iterable[tuple[Any, Any]], pieces: list[str], most: int, left: int, depth: int) -> int:
+def _put_entries(entries: Iterable[tuple[Any, Any]], pieces: list[str], length_max: int, room: int, depth: int) -> int:
     if depth >= DEPTH_MAX:
-        return _put("…", pieces, most, left, depth)
+        return _put("…", pieces, length_max, room, depth)
     between = "{"
-    for key, held in entries:
-        if type(key) is str and len(key) <= most:
+    for key, entry in entries:
+        if type(key) is str and len(key) <= length_max:
             name = quoted(key)
         else:
-            name = quoted(str.__getitem__(key, slice(most)) if isinstance(key, str) else brief(key, most))
+            name = quoted(
+                str.__getitem__(key, slice(length_max)) if isinstance(key, str) else render_brief(key, length_max)
+            )
         pieces += (between, name, ": ")
-        left = _put(held, pieces, most, left - len(between) - len(name) - 2, depth + 1)
-        if left < 0:
-            return left
+        room = _put(entry, pieces, length_max, room - len(between) - len(name) - 2, depth + 1)
+        if room < 0:
+            return room
         between = ", "
     pieces.append("}" if between != "{" else "{}")
-    return left - len(pieces[-1])
+    return room - len(pieces[-1])
 
 
-def _put_other(value: Any, kind: type, pieces: list[str], most: int, left: int, depth: int) -> int:
+def _put_other(value: Any, kind: type, pieces: list[str], length_max: int, room: int, depth: int) -> int:
     """Adds the pieces of a value that is of no JSON type, or of a subclass of one."""
     if issubclass(kind, Enum):
-        return _put(value.value, pieces, most, left, depth + 1)
+        return _put(value.value, pieces, length_max, room, depth + 1)
     if issubclass(kind, int):
-        return _put(int.__add__(value, 0), pieces, most, left, depth)
+        return _put(int.__add__(value, 0), pieces, length_max, room, depth)
     if issubclass(kind, dict):
-        return _put_entries(list(islice(dict.items(value), most)), pieces, most, left, depth)
+        return _put_entries(list(islice(dict.items(value), length_max)), pieces, length_max, room, depth)
     if issubclass(kind, list | tuple):
-        whole = list if issubclass(kind, list) else tuple
-        return _put_list(whole.__getitem__(value, slice(most)), pieces, most, left, depth)
+        base = list if issubclass(kind, list) else tuple
+        return _put_list(base.__getitem__(value, slice(length_max)), pieces, length_max, room, depth)
     if issubclass(kind, set | frozenset):
-        told = sorted(brief(held, most) for held in tuple(value)) if len(value) <= most else ["…"]
-        piece = f"[{', '.join(told)}]"
+        entries = (
+            sorted(render_brief(entry, length_max) for entry in tuple(value)) if len(value) <= length_max else ["…"]
+        )
+        piece = f"[{', '.join(entries)}]"
     elif dataclasses.is_dataclass(kind):
         names = [f.name for f in dataclasses.fields(kind)]
-        return _put_entries([(name, getattr(value, name, None)) for name in names], pieces, most, left, depth)
+        return _put_entries([(name, getattr(value, name, None)) for name in names], pieces, length_max, room, depth)
     elif hasattr(kind, "model_fields"):  # pydantic's
-        return _put_entries(list(vars(value).items()), pieces, most, left, depth)
+        return _put_entries(list(vars(value).items()), pieces, length_max, room, depth)
     elif issubclass(kind, float):
         piece = float.__repr__(value) if math.isfinite(value) else _quoted(float.__repr__(value))
     elif issubclass(kind, bytes | bytearray):
-        piece = _quoted(bytes(value[:most]).decode("utf-8", "backslashreplace"))
+        piece = _quoted(bytes(value[:length_max]).decode("utf-8", "backslashreplace"))
     elif issubclass(kind, date | time | timedelta | Decimal | PurePath | UUID):
-        piece = _quoted(str(value)[:most])
+        piece = _quoted(str(value)[:length_max])
     else:
         piece = _quoted(f"a {kind.__module__}.{kind.__qualname__}")
     pieces.append(piece)
-    return left - len(piece)
+    return room - len(piece)
 
 
 _quoted = speller()

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from chaoslab.base.clock import Clock, iso, system
-from chaoslab.base.files import Unreadable, read, replacing
+from chaoslab.base.files import Unreadable, read, replace_file
 
 
-def of_user() -> Path:
+def user_lever() -> Path:
     """The lever of this user. Where the home is closed to this process, as to a part in a container that is root's no
     more, there is none: what cannot be looked at was not pulled by whoever it belongs to."""
     try:
@@ -20,7 +20,7 @@ def of_user() -> Path:
     return home / ".chaoslab" / "stop" if os.access(home, os.X_OK) else Path("/no home/stop")
 
 
-LEVER = of_user()
+LEVER = user_lever()
 """The lever of this user on this machine, which every part watches, whatever its plan says."""
 LAB = Path("state", "chaoslab-stop").absolute()
 """The lever of the lab in this folder. Its parts in containers see it, since they share `state`, and no user's home."""
@@ -29,16 +29,16 @@ out_of_time: list[Callable[[], bool]] = []
 """Asks if this thread lives in a time of its own. A world brings the question."""
 
 
-def in_time() -> bool:
+def is_in_real_time() -> bool:
     """True if this thread lives in the time of the machine, by which leases end."""
     return not any(asks() for asks in out_of_time)
 
 
-def pull(lever: Path, why: str, *, clock: Clock = system) -> None:
+def pull(lever: Path, reason: str, *, clock: Clock = system) -> None:
     """Pulls a lever: no part that watches it makes a fault any more. Raises OSError: the file cannot be written."""
     lever.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(lever) as part:
-        part.write_text(f"{why}\nsince {iso(clock.utc())}\n", encoding="utf-8")
+    with replace_file(lever) as draft:
+        draft.write_text(f"{reason}\nsince {iso(clock.utc())}\n", encoding="utf-8")
 
 
 def release(lever: Path) -> bool:
@@ -50,12 +50,12 @@ def release(lever: Path) -> bool:
     return True
 
 
-def of_machine() -> str:
+def describe_pulled() -> str:
     """The lever that every part watches and somebody pulled, with the words; empty if none is."""
-    return next((f"lever {lever}: {why}" for lever in (LEVER, LAB) if (why := pulled(lever))), "")
+    return next((f"lever {lever}: {reason}" for lever in (LEVER, LAB) if (reason := read_lever(lever))), "")
 
 
-def pulled(lever: Path) -> str:
+def read_lever(lever: Path) -> str:
     """The words of whoever pulled the lever; empty if nobody did. A lever that cannot be read counts as pulled."""
     try:
         os.stat(lever)  # most are not there, which costs less to see so
@@ -64,10 +64,10 @@ def pulled(lever: Path) -> str:
     except (OSError, ValueError):
         pass  # `read` has the words
     try:
-        said = read(lever).decode("utf-8", "replace")
+        text = read(lever).decode("utf-8", "replace")
     except Unreadable as error:
         return "" if error.missing else f"it {error}"
-    return said.partition("\n")[0][:SAID_MAX].strip() or "it is pulled"
+    return text.partition("\n")[0][:SAID_MAX].strip() or "it is pulled"
 
 
 def renew(lease: Path, *, clock: Clock = system) -> None:
@@ -77,7 +77,7 @@ def renew(lease: Path, *, clock: Clock = system) -> None:
     os.utime(lease, (now, now))
 
 
-def lapsed(lease: Path, lease_s: float, *, clock: Clock = system) -> bool:
+def has_lapsed(lease: Path, lease_s: float, *, clock: Clock = system) -> bool:
     """True if nobody has renewed the lease for so many seconds, or if there is none."""
     try:
         return clock.utc().timestamp() - lease.stat().st_mtime > lease_s
@@ -85,8 +85,8 @@ def lapsed(lease: Path, lease_s: float, *, clock: Clock = system) -> bool:
         return True
 
 
-def reserve(tally: Path, most: int) -> bool:
-    """Counts one fault in a tally that several processes share: a byte of the file each. Returns False beyond `most`,
+def reserve(tally: Path, count_max: int) -> bool:
+    """Counts one fault in a tally that several processes share: a byte of the file each. Returns False beyond `count_max`,
     or if the file cannot be written."""
     try:
         number = os.open(tally, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
@@ -94,7 +94,7 @@ def reserve(tally: Path, most: int) -> bool:
         return False
     try:
         os.write(number, b".")
-        return os.lseek(number, 0, os.SEEK_CUR) <= most  # its own byte's place, since each is appended at the end
+        return os.lseek(number, 0, os.SEEK_CUR) <= count_max  # its own byte's place, since each is appended at the end
     except OSError:
         return False
     finally:

@@ -16,15 +16,15 @@ Weights = tuple[tuple[str, float], ...]
 
 
 def chance(text: str) -> float:
-    return bounded(text, 0.0, 1.0, "a chance from 0 to 1")
+    return parse_bounded(text, 0.0, 1.0, "a chance from 0 to 1")
 
 
 def positive(text: str) -> float:
-    return _above_0(text, math.inf, "a number above 0")
+    return _parse_positive(text, math.inf, "a number above 0")
 
 
 def seconds(text: str) -> float:
-    return _above_0(text, SECONDS_MAX, f"a number above 0, up to {SECONDS_MAX} (ten years)")
+    return _parse_positive(text, SECONDS_MAX, f"a number above 0, up to {SECONDS_MAX} (ten years)")
 
 
 UNITS = {"ms": 0.001, "s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -39,45 +39,45 @@ def duration(text: str) -> float:
     return float(match[1]) * UNITS[match[2]]
 
 
-def _above_0(text: str, high: float, what: str) -> float:
-    value = bounded(text, 0.0, high, what)
+def _parse_positive(text: str, high: float, rule: str) -> float:
+    value = parse_bounded(text, 0.0, high, rule)
     if value == 0:
-        raise ValueError(what)
+        raise ValueError(rule)
     return value
 
 
 def milliseconds(text: str) -> float:
-    return bounded(text, 0.0, 1000 * SECONDS_MAX, f"a number from 0 to {1000 * SECONDS_MAX} (ten years)")
+    return parse_bounded(text, 0.0, 1000 * SECONDS_MAX, f"a number from 0 to {1000 * SECONDS_MAX} (ten years)")
 
 
-def bounded(text: str, low: float, high: float, what: str) -> float:
+def parse_bounded(text: str, low: float, high: float, rule: str) -> float:
     try:
         value = float(text)
     except ValueError:
-        raise ValueError(what) from None
+        raise ValueError(rule) from None
     if not (low <= value <= high) or math.isinf(value):
-        raise ValueError(what)
+        raise ValueError(rule)
     return value
 
 
-def whole(low: int, high: int) -> Callable[[str], int]:
+def whole_number(low: int, high: int) -> Callable[[str], int]:
     def parse(text: str) -> int:
-        what = f"a whole number from {low} to {high}"
+        rule = f"a whole number from {low} to {high}"
         try:
             value = int(text)
         except ValueError:
-            raise ValueError(what) from None
+            raise ValueError(rule) from None
         if not low <= value <= high:
-            raise ValueError(what)
+            raise ValueError(rule)
         return value
 
     return parse
 
 
-def one_of(*words: str) -> Callable[[str], str]:
+def one_of(*choices: str) -> Callable[[str], str]:
     def parse(text: str) -> str:
-        if text.lower() not in words:
-            raise ValueError(" or ".join(words))
+        if text.lower() not in choices:
+            raise ValueError(" or ".join(choices))
         return text.lower()
 
     return parse
@@ -89,16 +89,16 @@ def weights(group: str, family: str) -> Callable[[str], Weights]:
     def parse(text: str) -> Weights:
         from chaoslab.base import registry  # with it comes importlib.metadata, which most commands do not use
 
-        known = registry.family(group, family)
-        what = f"names with weights like {known[0]}:1,{known[1]}:2 out of {', '.join(known)}"
+        bundled = registry.family(group, family)
+        rule = f"names with weights like {bundled[0]}:1,{bundled[1]}:2 out of {', '.join(bundled)}"
         parsed: list[tuple[str, float]] = []
-        for part in text.split(","):
-            name, _, weight = part.strip().partition(":")
-            if name not in known and name not in (others := registry.installed(group)):
-                raise ValueError(what + near(name, [*known, *others]))
+        for piece in text.split(","):
+            name, _, weight = piece.strip().partition(":")
+            if name not in bundled and name not in (installed := registry.installed(group)):
+                raise ValueError(rule + hint_closest(name, [*bundled, *installed]))
             if name in dict(parsed):
-                raise ValueError(f"{what}, each once: {name} is named twice")
-            parsed.append((name, bounded(weight or "1", 0.0, 1e6, what)))
+                raise ValueError(f"{rule}, each once: {name} is named twice")
+            parsed.append((name, parse_bounded(weight or "1", 0.0, 1e6, rule)))
         if not any(weight for _, weight in parsed):
             raise ValueError("at least one weight above 0")
         return tuple(parsed)
@@ -112,41 +112,41 @@ def chances(group: str) -> Callable[[str], Weights]:
     def parse(text: str) -> Weights:
         from chaoslab.base import registry
 
-        what = "names with chances from 0 to 1, as in stale:0.2,server_error@model:0.1"
+        rule = "names with chances from 0 to 1, as in stale:0.2,server_error@model:0.1"
         parsed: list[tuple[str, float]] = []
-        for part in text.split(","):
-            name, _, said = part.strip().partition(":")
+        for piece in text.split(","):
+            name, _, chance_text = piece.strip().partition(":")
             plugin = name.partition("@")[0]
-            if plugin not in (known := registry.names(group)):
-                raise ValueError(f"{what}{near(plugin, known)}")
+            if plugin not in (plugins := registry.names(group)):
+                raise ValueError(f"{rule}{hint_closest(plugin, plugins)}")
             if name in dict(parsed):
-                raise ValueError(f"{what}, each once: {name} is named twice")
-            parsed.append((name, bounded(said, 0.0, 1.0, what)))
+                raise ValueError(f"{rule}, each once: {name} is named twice")
+            parsed.append((name, parse_bounded(chance_text, 0.0, 1.0, rule)))
         return tuple(parsed)
 
     return parse
 
 
 def chaos_level(text: str) -> float:
-    return bounded(text, 0.0, 10.0, "a number from 0 to 10")
+    return parse_bounded(text, 0.0, 10.0, "a number from 0 to 10")
 
 
 def some_of(*allowed: str) -> Callable[[str], tuple[str, ...]]:
     """A parser of some of these words, with commas."""
 
     def parse(text: str) -> tuple[str, ...]:
-        found = tuple(part.strip() for part in text.split(","))
-        for part in found:
-            if part not in allowed or found.count(part) > 1:
-                raise ValueError(f"some of {', '.join(allowed)}, each once{near(part, allowed)}")
-        return found
+        chosen = tuple(name.strip() for name in text.split(","))
+        for name in chosen:
+            if name not in allowed or chosen.count(name) > 1:
+                raise ValueError(f"some of {', '.join(allowed)}, each once{hint_closest(name, allowed)}")
+        return chosen
 
     return parse
 
 
 def names(text: str) -> tuple[str, ...]:
     """Services by name, or `all`. The plan checks that they exist."""
-    names = tuple(part.strip() for part in text.split(",") if part.strip())
+    names = tuple(piece.strip() for piece in text.split(",") if piece.strip())
     if not names:
         raise ValueError("all, or names with commas")
     return names
@@ -154,10 +154,10 @@ def names(text: str) -> tuple[str, ...]:
 
 def fields(text: str) -> tuple[str, ...]:
     """Names of fields with commas, each maybe after a minus."""
-    found = tuple(part.strip() for part in text.split(",") if part.strip())
-    if not all(re.fullmatch(r"-?[A-Za-z][\w.-]*", name) for name in found):
+    chosen = tuple(piece.strip() for piece in text.split(",") if piece.strip())
+    if not all(re.fullmatch(r"-?[A-Za-z][\w.-]*", name) for name in chosen):
         raise ValueError("names of fields with commas, each after a minus if it is spared: x-shop-pass,-csrf_token")
-    return found
+    return chosen
 
 
 def key(text: str) -> str:
@@ -167,28 +167,28 @@ def key(text: str) -> str:
 
 
 def url(text: str) -> str:
-    what = "an address like http://127.0.0.1:8474"
+    rule = "an address like http://127.0.0.1:8474"
     try:
         parts = urlsplit(text)
         host(parts.hostname or "")
         text.encode()
         fits = parts.port != 0 and not _BLANK.search(text)  # asking for a port that is no port raises
     except ValueError:
-        raise ValueError(what) from None
+        raise ValueError(rule) from None
     if parts.scheme not in ("http", "https") or not fits:
-        raise ValueError(what)
+        raise ValueError(rule)
     return text.rstrip("/")
 
 
 def host(text: str) -> str:
     """A name or an address that can be looked up, even if there is no such host."""
-    what = "a host's name or an address like 127.0.0.1"
+    rule = "a host's name or an address like 127.0.0.1"
     try:
         text.encode("idna")  # its parts between dots are 1 to 63 letters long
     except UnicodeError:
-        raise ValueError(what) from None
+        raise ValueError(rule) from None
     if not text or len(text) > HOST_MAX or _BLANK.search(text) or set(text) & set("/@?#\\"):
-        raise ValueError(what)
+        raise ValueError(rule)
     return text
 
 
@@ -221,11 +221,11 @@ def moment(text: str) -> str:
     return moment.replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
 
 
-def near(wrong: str, known: Iterable[str]) -> str:
-    nearest = closest(wrong, known)
+def hint_closest(wrong: str, candidates: Iterable[str]) -> str:
+    nearest = find_closest(wrong, candidates)
     return f"; did you mean {nearest}?" if nearest else ""
 
 
-def closest(wrong: str, known: Iterable[str]) -> str:
+def find_closest(wrong: str, candidates: Iterable[str]) -> str:
     """The known name that is most like the wrong one; empty if none is."""
-    return next(iter(difflib.get_close_matches(wrong, list(known), n=1, cutoff=0.6)), "")
+    return next(iter(difflib.get_close_matches(wrong, list(candidates), n=1, cutoff=0.6)), "")

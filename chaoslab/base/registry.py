@@ -14,7 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from chaoslab.base.boundary import let_through
-from chaoslab.base.jsonable import describe_error, line, shown
+from chaoslab.base.jsonable import describe_error, line, show_value
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint, EntryPoints
@@ -31,20 +31,20 @@ LISTED, SOME = 120, 10
 """The most names that a hint lists, and the number that it lists of more."""
 
 
-def did_you_mean(wrong: str, known: Iterable[str], *, other: Iterable[str] = ()) -> str:
+def did_you_mean(wrong: str, candidates: Iterable[str], *, other: Iterable[str] = ()) -> str:
     """The hint behind an unknown name: the nearest known one, or all of them; of more than `LISTED`, the last ones,
     which are the newest where names are moments. `other`: further names of the same things, which may be the nearest
     and are not listed."""
     import difflib
 
-    names = sorted(known)
+    names = sorted(candidates)
     near = difflib.get_close_matches(wrong, [*names, *sorted(other)], n=1)
     if near:
         return f"did you mean '{near[0]}'?"
     if not names:
         return "there is none"
-    left = len(names) - SOME if len(names) > LISTED else 0
-    return f"known are {', '.join(names[left:])}{f' and {left} more' if left else ''}"
+    omitted = len(names) - SOME if len(names) > LISTED else 0
+    return f"known are {', '.join(names[omitted:])}{f' and {omitted} more' if omitted else ''}"
 
 
 def names(group: str) -> tuple[str, ...]:
@@ -60,29 +60,31 @@ def family(group: str, name: str) -> tuple[str, ...]:
 
 def installed(group: str) -> tuple[str, ...]:
     """The plug-ins of other packages, sorted. Their family is not known before they are loaded."""
-    return tuple(sorted({point.name for point in _points(group)}))
+    return tuple(sorted({point.name for point in _list_points(group)}))
 
 
-def _points(group: str) -> Sequence[EntryPoint]:
+def _list_points(group: str) -> Sequence[EntryPoint]:
     """The entry points of the group in all packages, each name once; a line on the log for each that is left out."""
-    packages = tuple((place, _changed(place)) for place in sys.path)
+    packages = tuple((folder, _change_time(folder)) for folder in sys.path)
     if _read.packages != packages:
-        _read.packages, _read.all, _read.by_group = packages, _all_points(packages), {}
+        _read.packages, _read.all, _read.by_group = packages, _read_all_points(packages), {}
     if group not in _read.by_group:
-        found: dict[str, EntryPoint] = {}
-        own = bundled(group)
+        chosen: dict[str, EntryPoint] = {}
+        own_plugins = bundled(group)
         assert _read.all is not None
         for point in _read.all.select(group=f"chaoslab.{group}"):
-            if point.name in own or point.name in found:
-                other = "chaoslab" if point.name in own else _origin(found[point.name])
-                _say(f"the {_kind(group)} '{point.name}' of {_origin(point)} is not used: {other} has one of this name")
+            if point.name in own_plugins or point.name in chosen:
+                owner = "chaoslab" if point.name in own_plugins else _describe_origin(chosen[point.name])
+                _warn_once(
+                    f"the {_kind_of(group)} '{point.name}' of {_describe_origin(point)} is not used: {owner} has one of this name"
+                )
             else:
-                found[point.name] = point
-        _read.by_group[group] = tuple(found.values())
+                chosen[point.name] = point
+        _read.by_group[group] = tuple(chosen.values())
     return _read.by_group[group]
 
 
-def _all_points(packages: Iterable[tuple[str, int]]) -> EntryPoints:
+def _read_all_points(packages: Iterable[tuple[str, int]]) -> EntryPoints:
     """Those of all packages. Their files take some milliseconds to read, so this is done again only in folders where
     something has come or gone. Of a package in two folders the first counts."""
     from importlib.metadata import EntryPoints
@@ -90,35 +92,35 @@ def _all_points(packages: Iterable[tuple[str, int]]) -> EntryPoints:
     before, _read.by_folder = _read.by_folder, {}
     first: dict[str, Iterable[EntryPoint]] = {}
     for folder in packages:
-        found = before.get(folder)
-        _read.by_folder[folder] = found = [*_in_folder(folder[0])] if found is None else found
-        for name, points in found:
+        packages_read = before.get(folder)
+        _read.by_folder[folder] = packages_read = [*_read_folder(folder[0])] if packages_read is None else packages_read
+        for name, points in packages_read:
             first.setdefault(name, points)
     return EntryPoints(point for points in first.values() for point in points)
 
 
-def _in_folder(place: str) -> Iterator[tuple[str, Iterable[EntryPoint]]]:
+def _read_folder(folder: str) -> Iterator[tuple[str, Iterable[EntryPoint]]]:
     from importlib.metadata import distributions  # 35 ms, which few commands need
 
-    for package in distributions(path=[place]):
+    for package in distributions(path=[folder]):
         try:
             # its name would be read from another file
             yield package._normalized_name, package.entry_points  # type: ignore[attr-defined]
         except Exception as error:  # noqa: BLE001 - importlib.metadata raises anything at a file that is none
-            _say(
+            _warn_once(
                 f"the plug-ins of the package {package.name} are not used: its entry_points.txt is malformed ({error})"
             )
 
 
 @cache
-def _say(text: str) -> None:
+def _warn_once(text: str) -> None:
     """Says something once, in one line on stderr."""
     import logging
 
     logging.getLogger("chaoslab").warning("%s", line(text, SAID))
 
 
-def _origin(point: EntryPoint) -> str:
+def _describe_origin(point: EntryPoint) -> str:
     return f"the package {point.dist.name} {point.dist.version}" if point.dist is not None else point.value
 
 
@@ -136,26 +138,31 @@ class _Read:
 _read = _Read()
 
 
-def _changed(folder: str) -> int:
+def _change_time(folder: str) -> int:
     try:
         return os.stat(folder or ".").st_mtime_ns
     except OSError:
         return 0
 
 
-def add(group: str, name: str, found: type) -> None:
+def register(group: str, name: str, class_: type) -> None:
     """Makes a class that no package registers a plug-in of this process, as a user's program does. Raises ValueError:
     another plug-in has the name."""
-    known = _added.get((group, name))
-    again = known is not None and (known.__module__, known.__qualname__) == (found.__module__, found.__qualname__)
-    if name in names(group) or (known is not None and not again):
-        raise ValueError(f"there is a {_kind(group)} '{name}' already: give the class {found.__name__} another name")
-    _added[group, name] = found  # a class that a notebook's cell has made anew takes the place of the old one
+    previous = _added.get((group, name))
+    is_redefined = previous is not None and (previous.__module__, previous.__qualname__) == (
+        class_.__module__,
+        class_.__qualname__,
+    )
+    if name in names(group) or (previous is not None and not is_redefined):
+        raise ValueError(
+            f"there is a {_kind_of(group)} '{name}' already: give the class {class_.__name__} another name"
+        )
+    _added[group, name] = class_  # a class that a notebook's cell has made anew takes the place of the old one
     load.cache_clear()
 
 
 _added: dict[tuple[str, str], type] = {}
-"""The classes that `add` was given, by group and name."""
+"""The classes that `register` was given, by group and name."""
 
 
 @cache
@@ -163,29 +170,29 @@ def load(group: str, name: str) -> Any:
     """The plug-in's class. Only a plug-in that is found is cached. Raises LookupError: no such plug-in; the message
     names the nearest one. BrokenPlugin: it cannot be imported."""
     importlib.invalidate_caches()  # it may have been installed a moment ago, in a notebook
-    for point in (point for point in _points(group) if point.name == name):
+    for point in (point for point in _list_points(group) if point.name == name):
         try:
             return point.load()
         except BaseException as error:
             let_through(error)
-            raise broken(group, name, describe_error(error)) from error
+            raise broken_plugin(group, name, describe_error(error)) from error
     if (group, name) in _added:
         return _added[group, name]
-    place = bundled(group).get(name)
-    if place is None:
-        raise LookupError(f"no {_kind(group)} is called {shown(name)}: {did_you_mean(name, names(group))}")
-    return getattr(importlib.import_module(place), "".join(part.capitalize() for part in name.split("_")))
+    module = bundled(group).get(name)
+    if module is None:
+        raise LookupError(f"no {_kind_of(group)} is called {show_value(name)}: {did_you_mean(name, names(group))}")
+    return getattr(importlib.import_module(module), "".join(part.capitalize() for part in name.split("_")))
 
 
-def broken(group: str, name: str, why: str) -> BrokenPlugin:
+def broken_plugin(group: str, name: str, reason: str) -> BrokenPlugin:
     """The error for a plug-in that cannot be used."""
-    found = next((point for point in _points(group) if point.name == name), None)
-    origin = _origin(found) if found is not None else "chaoslab" if name in bundled(group) else ""
-    of = f" of {origin}" if origin else ""  # else the user's own, given as an object
-    return BrokenPlugin(line(f"the {_kind(group)} '{name}'{of} cannot be used: {why}", SAID))
+    entry_point = next((point for point in _list_points(group) if point.name == name), None)
+    origin = _describe_origin(entry_point) if entry_point is not None else "chaoslab" if name in bundled(group) else ""
+    source = f" of {origin}" if origin else ""  # else the user's own, given as an object
+    return BrokenPlugin(line(f"the {_kind_of(group)} '{name}'{source} cannot be used: {reason}", SAID))
 
 
-def _kind(group: str) -> str:
+def _kind_of(group: str) -> str:
     """One plug-in of the group, in a word."""
     return group.rpartition(".")[2].removesuffix("s")
 
@@ -194,21 +201,21 @@ def _kind(group: str) -> str:
 def bundled(group: str) -> dict[str, str]:
     """The lab's own plug-ins, by name: the module of each, in the group's package or in a family's."""
     package = importlib.import_module(f"chaoslab.{group}")
-    found: dict[str, str] = {}
+    modules: dict[str, str] = {}
     for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
         inside = importlib.import_module(module.name).__path__ if module.ispkg else None
-        for each in [module] if inside is None else pkgutil.iter_modules(inside, f"{module.name}."):
-            name = each.name.rpartition(".")[2]
+        for submodule in [module] if inside is None else pkgutil.iter_modules(inside, f"{module.name}."):
+            name = submodule.name.rpartition(".")[2]
             shared = name in getattr(package, "FAMILIES", ())
-            found |= dict.fromkeys(_own_classes(each.name) if shared else (name,), each.name)
-    return found
+            modules |= dict.fromkeys(_own_classes(submodule.name) if shared else (name,), submodule.name)
+    return modules
 
 
 def _own_classes(module: str) -> Iterable[str]:
     """The public classes that a module defines, as the names of plug-ins."""
     named = vars(importlib.import_module(module)).items()
-    own = [name for name, each in named if isinstance(each, type) and each.__module__ == module]
-    return [snake(name) for name in own if not name.startswith("_")]
+    class_names = [name for name, member in named if isinstance(member, type) and member.__module__ == module]
+    return [snake(name) for name in class_names if not name.startswith("_")]
 
 
 def snake(name: str) -> str:

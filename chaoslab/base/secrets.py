@@ -89,13 +89,13 @@ def _bare(name: str) -> str:
 
 def set_names(names: Iterable[str]) -> None:
     """Adds names of secrets for this process; a name after a minus is spared."""
-    given = [*names]
-    if _names["given"] == frozenset(given):
+    listed = [*names]
+    if _names["given"] == frozenset(listed):
         return
-    _names["given"] = frozenset(given)
-    _names["added"] = frozenset(_bare(name) for name in given if not name.startswith("-"))
-    _names["hints"] = frozenset({*_HINTS, *(name.lower() for name in given if not name.startswith("-"))})
-    _names["spared"] = frozenset(_bare(name) for name in given if name.startswith("-"))
+    _names["given"] = frozenset(listed)
+    _names["added"] = frozenset(_bare(name) for name in listed if not name.startswith("-"))
+    _names["hints"] = frozenset({*_HINTS, *(name.lower() for name in listed if not name.startswith("-"))})
+    _names["spared"] = frozenset(_bare(name) for name in listed if name.startswith("-"))
     is_secret.cache_clear()
     _plain_texts.clear()
     _plain_names.clear()
@@ -113,40 +113,40 @@ def is_secret(name: str, *, body: bool = False) -> bool:
     return bare.endswith(ENDINGS) or bare in (WHOLE if body else OUTSIDE)
 
 
-def of_headers(fields: Iterable[tuple[str, str]]) -> set[str]:
+def find_in_headers(fields: Iterable[tuple[str, str]]) -> set[str]:
     """The secrets in the headers of a request or a reply: the whole value, without the words before it, each cookie,
     and the password of a decoded Basic one."""
-    found: set[str] = set()
+    secrets: set[str] = set()
     for name, value in fields:
         if not is_secret(name):
             continue
         scheme, _, rest = value.partition(" ")
         bare = _bare(name)
         if bare.endswith("cookie"):
-            pairs = [part.partition("=")[2].strip().strip('"') for part in value.split(";")]
-            found.update(pairs[:1] if bare.startswith("set") else pairs)
+            pairs = [piece.partition("=")[2].strip().strip('"') for piece in value.split(";")]
+            secrets.update(pairs[:1] if bare.startswith("set") else pairs)
             continue
-        found.update((rest or value, value.rpartition(" ")[2]))
-        found.update(said for key, said in _ASSIGNED.findall(rest) if is_secret(key))
+        secrets.update((rest or value, value.rpartition(" ")[2]))
+        secrets.update(value_ for key, value_ in _ASSIGNED.findall(rest) if is_secret(key))
         if scheme.lower() == "basic":
             try:
                 pair = base64.b64decode(rest).decode()
             except (ValueError, binascii.Error):
                 continue
-            found.update((pair, pair.partition(":")[2]))
-    return {value for value in found if len(value) >= LEAST}
+            secrets.update((pair, pair.partition(":")[2]))
+    return {value for value in secrets if len(value) >= LEAST}
 
 
-def of_query(query: str) -> set[str]:
+def find_in_query(query: str) -> set[str]:
     """The secrets in a query."""
     return {value for name, value in parse_qsl(query) if len(value) >= LEAST and is_secret(name)}
 
 
-def of_body(kind: str, body: bytes) -> set[str]:
+def find_in_body(kind: str, body: bytes) -> set[str]:
     """The secrets in the first `SEARCHED_MAX` bytes of a body, of which a log shows less. `kind`: its Content-Type."""
     text = "" if kind.lower().startswith(_NO_TEXT) else body[:SEARCHED_MAX].decode("utf-8", "replace")
     masker = Masker()
-    if not plain((text,)):
+    if not has_no_secret((text,)):
         masker.mask(text)
     return masker.known
 
@@ -162,28 +162,28 @@ _long = [""]
 """The last longer one: an effect repeats the text of its request."""
 
 
-def plain(values: Iterable[Any]) -> bool:
+def has_no_secret(values: Iterable[Any]) -> bool:
     """True if there is no sign of a secret in JSON values: `Masker.mask` would change nothing in their texts."""
     for value in filter(None, values):
         kind = type(value)
         if kind not in _SPEAKING:
             continue
         if kind is str:
-            if value not in _plain_texts and value is not _long[0] and not _looked_at(value):
+            if value not in _plain_texts and value is not _long[0] and not _has_no_hint(value):
                 return False
         elif kind is dict:
-            if not _plain_names.issuperset(value) and not _named_plainly(value):
+            if not _plain_names.issuperset(value) and not _has_plain_names(value):
                 return False
-            if not plain(value.values()):
+            if not has_no_secret(value.values()):
                 return False
-        elif not plain(value):
+        elif not has_no_secret(value):
             return False
     return True
 
 
-def _named_plainly(names: Iterable[Any]) -> bool:
+def _has_plain_names(names: Iterable[Any]) -> bool:
     """True if there is no sign of a secret in the names of fields of a body."""
-    if not plain(names) or any(is_secret(str(name), body=True) for name in names):
+    if not has_no_secret(names) or any(is_secret(str(name), body=True) for name in names):
         return False
     if len(_plain_names) >= _TEXTS_MAX:
         _plain_names.clear()
@@ -191,7 +191,7 @@ def _named_plainly(names: Iterable[Any]) -> bool:
     return True
 
 
-def _looked_at(text: str) -> bool:
+def _has_no_hint(text: str) -> bool:
     low = text.lower()
     if any(map(low.__contains__, _names["hints"])) or any(map(text.__contains__, _TOKEN)):
         return False
@@ -215,15 +215,17 @@ class Masker:
 
     def hide(self, secrets: Iterable[str]) -> None:
         """Masks these too from now on."""
-        given = [*secrets]
-        given += (part for each in given for part in _parts(each))
-        new = {each for each in given if len(each) >= LEAST and each not in self.known and each.strip("*")}
+        candidates = [*secrets]
+        candidates += (line for secret in candidates for line in _split_lines(secret))
+        new = {
+            secret for secret in candidates if len(secret) >= LEAST and secret not in self.known and secret.strip("*")
+        }
         if new:
             self.known |= new
             spelt = {head: [*spellings] for head, spellings in self._spelt.items()}
-            for each in sorted(new):
-                for one in _spellings(each):
-                    spelt.setdefault(one[:LEAST], []).append(one)
+            for secret in sorted(new):
+                for spelling in _spellings(secret):
+                    spelt.setdefault(spelling[:LEAST], []).append(spelling)
             self._spelt = spelt  # at once: another thread may be masking
 
     def mask(self, text: str) -> str:
@@ -233,69 +235,69 @@ class Masker:
             text = self._by_place(text)
         for head, form in _TOKEN.items():
             if head in text:
-                text = form.sub(self._form, text)
+                text = form.sub(self._mask_token, text)
         return self.again(text)
 
     def again(self, text: str) -> str:
         """The text without the secrets that are known."""
         for head, spellings in self._spelt.items():
             if head in text:
-                text = _without(text, head, spellings)
+                text = _mask_spellings(text, head, spellings)
         return text
 
     def texts(self, texts: Sequence[str]) -> list[str]:
         """Each text without any secret of any of them, also of a later one."""
-        found = [self.mask(text) for text in texts]
-        return [self.again(text) for text in found] if self.known else found
+        masked = [self.mask(text) for text in texts]
+        return [self.again(text) for text in masked] if self.known else masked
 
-    def _form(self, found: re.Match[str]) -> str:
-        self.hide((found[0],))
+    def _mask_token(self, match: re.Match[str]) -> str:
+        self.hide((match[0],))
         return MASK
 
-    def _user(self, found: re.Match[str]) -> str:
-        pair = unquote(found[0][:-1])
-        self.hide((found[0][:-1], pair, pair.partition(":")[2]))
+    def _user(self, match: re.Match[str]) -> str:
+        pair = unquote(match[0][:-1])
+        self.hide((match[0][:-1], pair, pair.partition(":")[2]))
         return f"{MASK}@"
 
-    def _assigned(self, found: re.Match[str]) -> str:
-        if not is_secret(found[1]):
-            return found[0]
-        self.hide((found[2], unquote(found[2])))
-        return f"{found[1]}={MASK}"
+    def _mask_assigned(self, match: re.Match[str]) -> str:
+        if not is_secret(match[1]):
+            return match[0]
+        self.hide((match[2], unquote(match[2])))
+        return f"{match[1]}={MASK}"
 
-    def _stated(self, found: re.Match[str]) -> str:
-        if not is_secret(found[1], body=True):
-            return found[0]
-        self.hide((found[3],))
-        return f"{found[1]}{found[2]}{MASK}"
+    def _stated(self, match: re.Match[str]) -> str:
+        if not is_secret(match[1], body=True):
+            return match[0]
+        self.hide((match[3],))
+        return f"{match[1]}{match[2]}{MASK}"
 
-    def _scheme(self, found: re.Match[str]) -> str:
-        self.hide(of_headers([("authorization", found[0])]))
-        return found[0][: found.start(1) - found.start()] + MASK
+    def _mask_scheme(self, match: re.Match[str]) -> str:
+        self.hide(find_in_headers([("authorization", match[0])]))
+        return match[0][: match.start(1) - match.start()] + MASK
 
     def _by_place(self, text: str) -> str:
-        pieces, done = list[str](), 0
-        for found in _NAME.finditer(text):
-            if found.start() < done or not is_secret(found[2], body=True):
+        pieces, position = list[str](), 0
+        for match in _NAME.finditer(text):
+            if match.start() < position or not is_secret(match[2], body=True):
                 continue
-            for begin, end in _values(text, found.end(), found[1]):
+            for begin, end in _find_values(text, match.end(), match[1]):
                 value = text[begin:end]
                 if value and value != MASK:
-                    self.hide(_read(value, found[1]))
+                    self.hide(_read_value(value, match[1]))
                     number = _NUMBER.fullmatch(value) and text[begin - 1] != '"'
-                    pieces += (text[done:begin], f'{found[1]}"{MASK}{found[1]}"' if number else MASK)
-                    done = end
-        text = "".join([*pieces, text[done:]])
+                    pieces += (text[position:begin], f'{match[1]}"{MASK}{match[1]}"' if number else MASK)
+                    position = end
+        text = "".join([*pieces, text[position:]])
         if "://" in text:
             text = _USER.sub(self._user, text)
         if "=" in text:
-            text = _ASSIGNED.sub(self._assigned, text)
+            text = _ASSIGNED.sub(self._mask_assigned, text)
         if ":" in text or "=" in text:
             text = _STATED.sub(self._stated, text)
-        return _SCHEME.sub(self._scheme, text)
+        return _SCHEME.sub(self._mask_scheme, text)
 
 
-def _parts(secret: str) -> list[str]:
+def _split_lines(secret: str) -> list[str]:
     """The lines of a secret that has several, however their ends are spelt: a part of it may come alone. A line of
     words may be any."""
     lines = [line.strip() for line in re.split(r"(?:\\+[nr]|[\r\n])+", secret)]
@@ -303,58 +305,58 @@ def _parts(secret: str) -> list[str]:
     return [*long] if len(lines) > 1 else []
 
 
-def _values(text: str, begin: int, level: str) -> list[tuple[int, int]]:
+def _find_values(text: str, begin: int, level: str) -> list[tuple[int, int]]:
     """The places of the values behind a name: one text or number, or those of a list. `level`: the backslashes before
     each quote."""
     quoted = f'{level}"'
     if text.startswith("[", begin):
         end = text.find("]", begin)
-        end, found, begin = len(text) if end < 0 else end, list[tuple[int, int]](), begin + 1
+        end, spans, begin = len(text) if end < 0 else end, list[tuple[int, int]](), begin + 1
         while (begin := text.find(quoted, begin, end)) >= 0:
-            found.append((begin + len(quoted), last := _end(text, begin + len(quoted), level)))
+            spans.append((begin + len(quoted), last := _find_end(text, begin + len(quoted), level)))
             begin = last + len(quoted)
-        return found
+        return spans
     if text.startswith(quoted, begin):
         begin += len(quoted)
-        return [(begin, _end(text, begin, level))]
+        return [(begin, _find_end(text, begin, level))]
     number = _NUMBER.match(text, begin)
     return [number.span()] if number else []
 
 
-def _end(text: str, begin: int, level: str) -> int:
+def _find_end(text: str, begin: int, level: str) -> int:
     """The end of a JSON text that begins here: before a quote with as many backslashes, or else the text's own."""
-    for found in _TEXT.finditer(text, begin):
-        many = len(found[1])
+    for match in _TEXT.finditer(text, begin):
+        many = len(match[1])
         if many == len(level) or many < len(level) or (many - len(level)) % (2 * len(level) + 2) == 0:
-            return found.end() - 1 - min(many, len(level))
+            return match.end() - 1 - min(many, len(level))
     return len(text)
 
 
-def _read(value: str, level: str) -> set[str]:
-    """A value as it stands in JSON, and what it means. `level`: as in `_values`."""
-    found, depth = {value}, len(level).bit_length() + 1
+def _read_value(value: str, level: str) -> set[str]:
+    """A value as it stands in JSON, and what it means. `level`: as in `_find_values`."""
+    readings, depth = {value}, len(level).bit_length() + 1
     try:
         for _ in range(depth):
             value = json.loads(f'"{value}"')
-            found.add(value)
+            readings.add(value)
     except ValueError:
         pass
-    return {*found, *map(unquote, found)}
+    return {*readings, *map(unquote, readings)}
 
 
 def _spellings(secret: str) -> list[str]:
     """The spellings of a secret in a line of a log: as it is, in percent encoding, in base64 at each place, and as JSON
     in JSON."""
     data = secret.encode("utf-8", "surrogatepass")
-    found = [secret, quote(data, safe=""), quote(data), quote_plus(data), quote(data, safe="").lower()]
+    spellings = [secret, quote(data, safe=""), quote(data), quote_plus(data), quote(data, safe="").lower()]
     for before in range(3):
-        whole = base64.b64encode(b"\0" * before + data).decode()
-        inner = whole[(before * 8 + 5) // 6 : (before + len(data)) * 8 // 6]
-        found += (inner, inner.replace("+", "-").replace("/", "_"))
+        encoded = base64.b64encode(b"\0" * before + data).decode()
+        inner = encoded[(before * 8 + 5) // 6 : (before + len(data)) * 8 // 6]
+        spellings += (inner, inner.replace("+", "-").replace("/", "_"))
     for spell in (_as_json, _as_ascii):
         once = spell(secret)
-        found += (once, spell(once), spell(spell(once)))
-    return [each for each in dict.fromkeys(found) if len(each) >= LEAST]
+        spellings += (once, spell(once), spell(spell(once)))
+    return [spelling for spelling in dict.fromkeys(spellings) if len(spelling) >= LEAST]
 
 
 def _as_json(text: str) -> str:
@@ -365,27 +367,27 @@ def _as_ascii(text: str) -> str:
     return json.dumps(text)[1:-1]
 
 
-def _without(text: str, head: str, spellings: Sequence[str]) -> str:
+def _mask_spellings(text: str, head: str, spellings: Sequence[str]) -> str:
     """The text without these spellings, which begin alike, and without the beginning of one that was cut: a word that
     begins as one does stays. So does the name of a field."""
-    pieces, done, place = list[str](), 0, text.find(head)
-    while place >= 0:
-        end = max(_common(text, place, spelt) for spelt in spellings)
-        whole = any(text.startswith(spelt, place) for spelt in spellings)
+    pieces, position, start = list[str](), 0, text.find(head)
+    while start >= 0:
+        end = max(_common_end(text, start, spelt) for spelt in spellings)
+        is_whole = any(text.startswith(spelt, start) for spelt in spellings)
         cut = not head.isalpha() or end == len(text) or text.startswith(_ENDS, end)
-        if (whole or cut) and not (text.startswith('":', end) and text[place - 1 : place] == '"'):
-            pieces += (text[done:place], MASK)
-            done = end
-        place = text.find(head, max(end, place + 1))
-    return "".join([*pieces, text[done:]]) if pieces else text
+        if (is_whole or cut) and not (text.startswith('":', end) and text[start - 1 : start] == '"'):
+            pieces += (text[position:start], MASK)
+            position = end
+        start = text.find(head, max(end, start + 1))
+    return "".join([*pieces, text[position:]]) if pieces else text
 
 
-def _common(text: str, place: int, spelt: str) -> int:
+def _common_end(text: str, start: int, spelt: str) -> int:
     """The end of what a text has of a spelling from this place on."""
-    if text.startswith(spelt, place):
-        return place + len(spelt)
-    end = place + LEAST
-    while end < len(text) and end - place < len(spelt) and text[end] == spelt[end - place]:
+    if text.startswith(spelt, start):
+        return start + len(spelt)
+    end = start + LEAST
+    while end < len(text) and end - start < len(spelt) and text[end] == spelt[end - start]:
         end += 1
     return end
 

@@ -57,8 +57,8 @@ class Like:
 
     @cached_property
     def _shape(self) -> Shape:
-        of = self.annotation
-        return Shape.of(of) if is_typeddict(of) else Shape(Like, {"value": (of, ())}, {})
+        annotation = self.annotation
+        return Shape.of(annotation) if is_typeddict(annotation) else Shape(Like, {"value": (annotation, ())}, {})
 
 
 def is_moment(value: str) -> bool:
@@ -87,13 +87,13 @@ class Shape:
             keys = ((name, hint, get_origin(hint) is NotRequired) for name, hint in hints.items())
             return cls(kind, {n: (get_args(h)[0], (msgspec.UNSET,)) if may else (h, ()) for n, h, may in keys}, {})
         inner = {f.name: cls.of(hints[f.name]) for f in fields(kind) if is_dataclass(hints[f.name])}
-        own: dict[str, tuple[Any, tuple[Any, ...]]] = {}
-        for each in fields(kind):
-            if each.name not in inner and each.name not in without:
-                made = each.default_factory
-                default = msgspec.field(default_factory=made) if made is not MISSING else each.default
-                own[each.name] = (hints[each.name], () if default is MISSING else (default,))
-        return cls(kind, own, inner)
+        own_fields: dict[str, tuple[Any, tuple[Any, ...]]] = {}
+        for field_ in fields(kind):
+            if field_.name not in inner and field_.name not in without:
+                factory = field_.default_factory
+                default = msgspec.field(default_factory=factory) if factory is not MISSING else field_.default
+                own_fields[field_.name] = (hints[field_.name], () if default is MISSING else (default,))
+        return cls(kind, own_fields, inner)
 
     def made(self, data: Any) -> Any:
         """The dataclass's instance of these fields. Other keys of `data` are ignored. Raises ValueError: a field is
@@ -105,16 +105,16 @@ class Shape:
         try:
             return msgspec.convert(data, self._struct)
         except msgspec.ValidationError as error:
-            said = str(error)
-            if name := re.search(r"missing required field `(\w+)`", said):
+            message = str(error)
+            if name := re.search(r"missing required field `(\w+)`", message):
                 raise ValueError(f"{name[1]} is missing") from None
-            if name := re.search(r" - at `\$\.(\w+)", said):
+            if name := re.search(r" - at `\$\.(\w+)", message):
                 raise ValueError(f"{name[1]} is not what it should be") from None
             raise
 
     @cached_property
     def _struct(self) -> type:
-        return struct(self.kind.__name__, self.rows().values(), self.checks())
+        return build_struct(self.kind.__name__, self.rows().values(), self.checks())
 
     @cached_property
     def _make(self) -> Callable[[Any], Any]:
@@ -122,10 +122,10 @@ class Shape:
 
     def rows(self) -> dict[str, tuple[Any, ...]]:
         """The fields of a line, each with its name, its type as msgspec takes it, and its default if it has one."""
-        found: dict[str, tuple[Any, ...]] = {}
+        rows: dict[str, tuple[Any, ...]] = {}
         for inner in self.inner.values():
-            found |= inner.rows()
-        return found | {name: (name, _typed(hint), *default) for name, (hint, default) in self.own.items()}
+            rows |= inner.rows()
+        return rows | {name: (name, _convert_hint(hint), *default) for name, (hint, default) in self.own.items()}
 
     def annotations(self) -> Iterator[Any]:
         """The annotations of the fields of a line."""
@@ -135,38 +135,44 @@ class Shape:
 
     def checks(self) -> list[tuple[str, Check]]:
         """The checks that msgspec does not know, by the field's name. It has checked types and bounds before."""
-        own = [(name, check) for name, (hint, _) in self.own.items() if (check := _check(hint)) is not None]
-        own = [(name, _if_given(check) if self.own[name][1] == (msgspec.UNSET,) else check) for name, check in own]
-        return own + [check for inner in self.inner.values() for check in inner.checks()]
+        own_checks = [
+            (name, check) for name, (hint, _) in self.own.items() if (check := _build_check(hint)) is not None
+        ]
+        own_checks = [
+            (name, _skip_unset(check) if self.own[name][1] == (msgspec.UNSET,) else check) for name, check in own_checks
+        ]
+        return own_checks + [check for inner in self.inner.values() for check in inner.checks()]
 
     def maker(self, once: Collection[str] = ()) -> Callable[[Any], Any]:
         """A function that makes an instance of a struct with its fields. Texts in the fields `once` are kept once."""
         new, kind, names = object.__new__, self.kind, tuple(self.own)
         values: Callable[[Any], tuple[Any, ...]] = attrgetter("__class__", *names, "__class__")  # a tuple, however few
-        inner = [(name, of.maker(once)) for name, of in self.inner.items()]
-        kept = [name for name in names if name in once]
+        inner = [(name, shape.maker(once)) for name, shape in self.inner.items()]
+        interned = [name for name in names if name in once]
 
         def make(struct: Any) -> Any:
-            made: Any = new(kind)  # the __init__ of a frozen class sets each field through a call
-            held = made.__dict__  # filled in one by one, it shares its keys with those of all other instances
-            for name, of in inner:
-                held[name] = of(struct)
-            held.update(zip(names, values(struct)[1:-1], strict=True))
-            for name in kept:
-                text = held[name]
+            instance: Any = new(kind)  # the __init__ of a frozen class sets each field through a call
+            attributes = instance.__dict__  # filled in one by one, it shares its keys with those of all other instances
+            for name, make_inner in inner:
+                attributes[name] = make_inner(struct)
+            attributes.update(zip(names, values(struct)[1:-1], strict=True))
+            for name in interned:
+                text = attributes[name]
                 if text is not None:
-                    held[name] = intern(text)
-            return made
+                    attributes[name] = intern(text)
+            return instance
 
         return make
 
 
-def struct(name: str, rows: Collection[tuple[Any, ...]], checks: Sequence[tuple[str, Check]], **options: Any) -> type:
+def build_struct(
+    name: str, rows: Collection[tuple[Any, ...]], checks: Sequence[tuple[str, Check]], **options: Any
+) -> type:
     """A msgspec struct of these fields that makes these checks. `options`: further ones of msgspec's."""
-    more = dict(options.pop("namespace", {}))
+    namespace = dict(options.pop("namespace", {}))
     if checks:
-        more["__post_init__"] = _checker(checks)
-    return msgspec.defstruct(name, list(rows), kw_only=True, gc=False, namespace=more, **options)
+        namespace["__post_init__"] = _checker(checks)
+    return msgspec.defstruct(name, list(rows), kw_only=True, gc=False, namespace=namespace, **options)
 
 
 def _checker(checks: Sequence[tuple[str, Check]]) -> Callable[[Any], None]:
@@ -187,63 +193,87 @@ def _checker(checks: Sequence[tuple[str, Check]]) -> Callable[[Any], None]:
     return check
 
 
-def _typed(hint: Any) -> Any:
+def _convert_hint(hint: Any) -> Any:
     """The annotation as msgspec takes it."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        bounds = next((one for one in inner[1:] if isinstance(one, Within)), None)
-        return _number(inner[0], bounds) if bounds else _typed(inner[0])
+        bounds = next((mark for mark in inner[1:] if isinstance(mark, Within)), None)
+        return _bound_number(inner[0], bounds) if bounds else _convert_hint(inner[0])
     if hint in (int, float):
-        return _number(hint, WHOLE if hint is int else FINITE)
+        return _bound_number(hint, WHOLE if hint is int else FINITE)
     if origin in (list, dict):
-        return origin[tuple(map(_typed, inner))]
-    return reduce(or_, map(_typed, inner)) if inner else hint
+        return origin[tuple(map(_convert_hint, inner))]
+    return reduce(or_, map(_convert_hint, inner)) if inner else hint
 
 
-def _number(kind: Any, bounds: Within) -> Any:
+def _bound_number(kind: Any, bounds: Within) -> Any:
     """A number within bounds. A float may stand without a point, and stays a whole number then."""
     low, high = max(bounds.low, WHOLE.low), min(bounds.high, WHOLE.high)
-    whole = Annotated[int, msgspec.Meta(ge=int(low), le=int(high))]
-    return whole if kind is int else whole | Annotated[float, msgspec.Meta(ge=bounds.low, le=bounds.high)]
+    integer = Annotated[int, msgspec.Meta(ge=int(low), le=int(high))]
+    return integer if kind is int else integer | Annotated[float, msgspec.Meta(ge=bounds.low, le=bounds.high)]
 
 
-def _check(hint: Any) -> Check | None:
+def _build_check(hint: Any) -> Check | None:
     """The functions in an annotation as one check of a value of its type; None if it has none."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        checks = [one for one in (_check(inner[0]), *inner[1:]) if one is not None and not isinstance(one, Within)]
-        return checks[0] if len(checks) == 1 else (lambda value: all(one(value) for one in checks)) if checks else None
+        checks = [
+            part_check
+            for part_check in (_build_check(inner[0]), *inner[1:])
+            if part_check is not None and not isinstance(part_check, Within)
+        ]
+        return (
+            checks[0]
+            if len(checks) == 1
+            else (lambda value: all(part_check(value) for part_check in checks))
+            if checks
+            else None
+        )
     if origin in (Union, UnionType):
-        options = [(_class(one), check) for one in inner if (check := _check(one)) is not None]
-        return (lambda value: all(one(value) for of, one in options if isinstance(value, of))) if options else None
-    each = _check(inner[-1]) if origin in (list, dict) else None
-    if each is None:
+        options = [
+            (_class_of(part_check), check) for part_check in inner if (check := _build_check(part_check)) is not None
+        ]
+        return (
+            (lambda value: all(part_check(value) for class_, part_check in options if isinstance(value, class_)))
+            if options
+            else None
+        )
+    entry_check = _build_check(inner[-1]) if origin in (list, dict) else None
+    if entry_check is None:
         return None
-    return (lambda value: all(map(each, value.values()))) if origin is dict else (lambda value: all(map(each, value)))
+    return (
+        (lambda value: all(map(entry_check, value.values())))
+        if origin is dict
+        else (lambda value: all(map(entry_check, value)))
+    )
 
 
-def _if_given(check: Check) -> Check:
+def _skip_unset(check: Check) -> Check:
     return lambda value: value is msgspec.UNSET or check(value)
 
 
-def _class(hint: Any) -> type:
+def _class_of(hint: Any) -> type:
     """The class of an annotation's values."""
     bare = get_args(hint)[0] if get_origin(hint) is Annotated else hint
-    found: type = object if bare is Any else get_origin(bare) or bare
-    return found
+    class_: type = object if bare is Any else get_origin(bare) or bare
+    return class_
 
 
-def free_in(hint: Any) -> bool:
+def allows_any(hint: Any) -> bool:
     """True if the annotation allows values of any type somewhere, so of any depth."""
-    return hint is Any or any(map(free_in, get_args(hint)))
+    return hint is Any or any(map(allows_any, get_args(hint)))
 
 
-def deeper(value: Any, levels: int) -> bool:
+def is_deeper(value: Any, levels: int) -> bool:
     """Tells if lists and objects are nested deeper than `levels`."""
     layer = [value]
     for _ in range(levels + 1):
-        nested = [one for one in layer if isinstance(one, list | dict)]
+        nested = [nested_value for nested_value in layer if isinstance(nested_value, list | dict)]
         if not nested:
             return False
-        layer = [inner for one in nested for inner in (one.values() if isinstance(one, dict) else one)]
+        layer = [
+            inner
+            for nested_value in nested
+            for inner in (nested_value.values() if isinstance(nested_value, dict) else nested_value)
+        ]
     return True

@@ -2,7 +2,7 @@
 
 import re
 
-from chaoslab.base.secrets import plain, printed
+from chaoslab.base.secrets import has_no_secret, printed
 
 _STEERS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]"
@@ -12,6 +12,6 @@ _STEERS = re.compile(
 
 def clean(text: str) -> str:
     """The text with `?` for each sign that a terminal would obey instead of showing it."""
-    if not plain((text,)) or printed.known:
+    if not has_no_secret((text,)) or printed.known:
         text = printed.mask(text)
     return text if text.isascii() and text.isprintable() else _STEERS.sub("?", text)

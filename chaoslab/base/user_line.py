@@ -23,9 +23,9 @@ class Raised(NamedTuple):
 
 
 @cache
-def _shown(file: str) -> str:
+def _show_file(file: str) -> str:
     """The file as it is shown; empty for a file of a library or of the lab."""
-    if file.startswith("<") or file.startswith(_LIBRARIES) or any(part in file for part in _INSTALLED):
+    if file.startswith("<") or file.startswith(_LIBRARIES) or any(folder in file for folder in _INSTALLED):
         return ""
     inside = os.path.relpath(file)
     return file if inside.startswith("..") else inside
@@ -36,15 +36,15 @@ def is_trampoline(code: CodeType) -> bool:
     return code.co_varnames[2:3] == ("stand_in_of_the_lab",)
 
 
-def _of_user(code: CodeType) -> str:
-    return "" if is_trampoline(code) else _shown(code.co_filename)
+def _find_user_file(code: CodeType) -> str:
+    return "" if is_trampoline(code) else _show_file(code.co_filename)
 
 
 def user_line(frame: FrameType | None = None) -> str:
     """The innermost line of the user's files that is under way, as in "shop.py:31"; empty if there is none."""
     frame = frame or sys._getframe(1)
     while frame is not None:
-        if file := _of_user(frame.f_code):
+        if file := _find_user_file(frame.f_code):
             return f"{file}:{frame.f_lineno}"
         frame = frame.f_back
     return ""
@@ -53,17 +53,17 @@ def user_line(frame: FrameType | None = None) -> str:
 def line_of_function(function: object) -> str:
     """The line at which a function of the user's begins; empty if it is none."""
     code = getattr(getattr(function, "__func__", function), "__code__", None)
-    file = _shown(code.co_filename) if isinstance(code, CodeType) else ""
+    file = _show_file(code.co_filename) if isinstance(code, CodeType) else ""
     return f"{file}:{code.co_firstlineno}" if code is not None and file else ""
 
 
-def raised_at(error: BaseException) -> Raised:
+def find_raised_line(error: BaseException) -> Raised:
     """The innermost line of the user's that an exception passed."""
-    found, trace = Raised(), error.__traceback__
+    place_raised, trace = Raised(), error.__traceback__
     while trace is not None:
-        if file := _of_user(trace.tb_frame.f_code):
-            found = Raised(f"{file}:{trace.tb_lineno}", own=True)
-        elif found.own:
-            found = Raised(found.line)
+        if file := _find_user_file(trace.tb_frame.f_code):
+            place_raised = Raised(f"{file}:{trace.tb_lineno}", own=True)
+        elif place_raised.own:
+            place_raised = Raised(place_raised.line)
         trace = trace.tb_next
-    return found
+    return place_raised

@@ -45,12 +45,12 @@ class Process:
     run."""
 
     def __init__(
-        self, words: Sequence[str], *, folder: Path, variables: dict[str, str], output: Path, stays: bool = False
+        self, command: Sequence[str], *, folder: Path, variables: dict[str, str], output: Path, stays: bool = False
     ) -> None:
         self._stays = stays
         with output.open("ab") as file:
             self._made = ChildGroup(
-                words, stdin=subprocess.DEVNULL, output=file, folder=folder, environment={**inherited(), **variables},
+                command, stdin=subprocess.DEVNULL, output=file, folder=folder, environment={**inherited(), **variables},
                 grace_s=None if stays else GRACE_S,
             )  # fmt: skip
         self.group: int | None = self._made.group
@@ -70,49 +70,54 @@ class Process:
         return None if self._stays and self.poll() is None else self._made.close()
 
 
-def members(group: int, mark: str) -> list[int]:
+def list_members(group: int, mark: str) -> list[int]:
     """The processes of a group that were begun with this text in their environment: a group's number may be another's
     after all of its own processes have ended. Empty where the system has no /proc."""
-    found = []
+    members_ = []
     for entry in Path("/proc").glob("[0-9]*") if Path("/proc/self/stat").exists() else ():
         with suppress(ValueError):  # it has ended meanwhile, or is another user's
-            state, _, of = files.read(entry / "stat").rpartition(b")")[2].split()[:3]
-            if int(of) == group and state != b"Z" and mark.encode() in files.read(entry / "environ"):
-                found.append(int(entry.name))
-    return found
+            state, _, group_of = files.read(entry / "stat").rpartition(b")")[2].split()[:3]
+            if int(group_of) == group and state != b"Z" and mark.encode() in files.read(entry / "environ"):
+                members_.append(int(entry.name))
+    return members_
 
 
 def end_group(group: int, mark: str) -> bool:
-    """Ends the processes that `members` finds, at first by SIGTERM. Returns False if some are there still."""
+    """Ends the processes that `list_members` finds, at first by SIGTERM. Returns False if some are there still."""
     until_s = system.monotonic() + GRACE_S
     for number in (signal.SIGTERM, signal.SIGKILL):
-        for pid in members(group, mark):
+        for pid in list_members(group, mark):
             with suppress(ProcessLookupError):
                 os.kill(pid, number)
-        while members(group, mark) and system.monotonic() < until_s:
+        while list_members(group, mark) and system.monotonic() < until_s:
             system.sleep(LOOK_S)
         until_s += GRACE_S
-    return not members(group, mark)
+    return not list_members(group, mark)
 
 
-def words_of(unit: RoundUnit, *, logs: Path, trials: int | None) -> list[str]:
+def build_command(unit: RoundUnit, *, logs: Path, trials: int | None) -> list[str]:
     """The program of a unit. A command's own `chaoslab` is the one that runs, and any writes its runs to `logs`, unless
     it names another place: else no condition and no budget would know of its calls."""
-    own = [sys.executable, "-m", "chaoslab"]
+    own_command = [sys.executable, "-m", "chaoslab"]
     step = unit.spec
     if step.command is not None:
-        program, *words = step.command
-        if Path(program).name == "chaoslab" and words and words[0] in LOGGED and not _names("--logs", words):
-            words[1:1] = ["--logs", str(logs)]
-        if unit.stays and not _names("--linger", words):
-            words[1:1] = ["--linger", str(LINGER_S)]
-        return [*own, *words] if program == "chaoslab" else [program, *words]
+        program, *arguments = step.command
+        if (
+            Path(program).name == "chaoslab"
+            and arguments
+            and arguments[0] in LOGGED
+            and not _has_option("--logs", arguments)
+        ):
+            arguments[1:1] = ["--logs", str(logs)]
+        if unit.stays and not _has_option("--linger", arguments):
+            arguments[1:1] = ["--linger", str(LINGER_S)]
+        return [*own_command, *arguments] if program == "chaoslab" else [program, *arguments]
     level = ["--chaos-level", f"{unit.level:g}"] if unit.level is not None else []
     number = ["--trials", str(trials)] if trials is not None else []
-    return [*own, "test", str(step.scenario), *level, *number, "--logs", str(logs), "--quiet"]
+    return [*own_command, "test", str(step.scenario), *level, *number, "--logs", str(logs), "--quiet"]
 
 
-def _names(option: str, words: Sequence[str]) -> bool:
+def _has_option(option: str, arguments: Sequence[str]) -> bool:
     """True if one of the words before `--`, behind which are those of another program, is this option."""
-    own = words[: words.index("--")] if "--" in words else words
-    return any(word.partition("=")[0] == option for word in own)
+    own_arguments = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    return any(word.partition("=")[0] == option for word in own_arguments)

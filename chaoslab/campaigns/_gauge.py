@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chaoslab.analysis.verdict.judge import verdicts
+from chaoslab.analysis.verdict.judge import judge_all
 from chaoslab.analysis.verdict.standing import Count, Standings
 from chaoslab.core.events import CallFinished, FaultWitnessed, Usage
 from chaoslab.record.follow import Follower
@@ -40,7 +40,7 @@ class Gauge:
 
     def _there(self) -> Iterable[Path]:
         with suppress(FileNotFoundError):
-            yield from (each for each in self._logs.iterdir() if each.is_dir() and not each.is_symlink())
+            yield from (folder for folder in self._logs.iterdir() if folder.is_dir() and not folder.is_symlink())
 
     def look(self) -> None:
         """Takes what was written since the last look."""
@@ -66,11 +66,11 @@ class Gauge:
         self._now_s = max(self._now_s, self._base_s + record.t)
         if isinstance(event, CallFinished):
             late = self._slo is not None and event.duration_s > self._slo.within
-            each = (self._base_s + record.t, not event.ok, not event.ok or late, event.duration_s)
-            for n, more in enumerate((1, *each[1:])):
-                self._sums[n] += more
+            figures = (self._base_s + record.t, not event.ok, not event.ok or late, event.duration_s)
+            for n, figure in enumerate((1, *figures[1:])):
+                self._sums[n] += figure
             if self._over_s:
-                self._calls.append(each)
+                self._calls.append(figures)
                 while self._calls[0][0] < self._now_s - self._over_s:
                     self._calls.popleft()
         elif isinstance(event, Usage):
@@ -105,30 +105,30 @@ class Gauge:
         """The value of a measure; None if there is too little for a rate."""
         if measure in ("harm", "failed", "faults", "cost"):
             return float(getattr(self, measure))
-        of = self._sums
+        sums = self._sums
         if over_s is not None:
             calls = [call for call in self._calls if call[0] >= self._now_s - over_s]
-            of = [len(calls), *(sum(call[n] for call in calls) for n in (1, 2, 3))]
-        if of[0] < RATED_MIN:
+            sums = [len(calls), *(sum(call[n] for call in calls) for n in (1, 2, 3))]
+        if sums[0] < RATED_MIN:
             return None
         if measure == "slo_burn":
             assert self._slo is not None
-            return float(of[2] / of[0] / (1 - self._slo.share))
-        return float(of[1 if measure == "error_rate" else 3] / of[0])
+            return float(sums[2] / sums[0] / (1 - self._slo.share))
+        return float(sums[1 if measure == "error_rate" else 3] / sums[0])
 
     def close(self) -> None:
-        for each in self._follows.values():
-            each.close()
+        for follower in self._follows.values():
+            follower.close()
 
 
 def _count_rulings(rulings: Rulings) -> tuple[Count, int]:
     """The trials of a run that its scenario ruled on, and those with harm."""
     ruled = rulings.by_trial
-    return Count.of(Standings(ruled).each(dict.fromkeys(ruled)).values()), sum(each.harm for each in ruled.values())
+    return Count.of(Standings(ruled).each(dict.fromkeys(ruled)).values()), sum(ruling.harm for ruling in ruled.values())
 
 
 def _count_verdicts(folder: Path) -> tuple[Count, int]:
     """The trials of a run that has ended and that no scenario ran, and those with harm."""
-    judged = verdicts(History.read(folder))
+    judged = judge_all(History.read(folder))
     outcomes = {trial: str(verdict.outcome) for trial, verdict in judged.items()}
     return Count.of(Standings().each(outcomes).values()), sum(bool(verdict.harm) for verdict in judged.values())

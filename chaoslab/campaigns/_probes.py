@@ -24,13 +24,13 @@ class Unreached(Exception):
     """A probe has no value. The message is the reason, in one line."""
 
 
-def looked_at(
+def look_at(
     probe: ProbeSpec, bound: Bound, *, folder: Path, measured: Callable[[str], float | None], clock: Clock = system
 ) -> tuple[float | None, str]:
     """The value of a probe if it has one, and the reason for which it does not hold, in one line; empty if it does.
     `measured`: the campaign's measures; one that has no value yet holds. Paths and commands are of `folder`."""
     try:
-        value = _value(probe, folder, measured, clock)
+        value = _probe_value(probe, folder, measured, clock)
     except Unreached as error:
         return None, f"{probe.name}: {error}"
     if value is None or bound.holds(value):
@@ -38,17 +38,17 @@ def looked_at(
     return value, f"{probe.name}: {value:g}, should be {bound}"
 
 
-def _value(probe: ProbeSpec, folder: Path, measured: Callable[[str], float | None], clock: Clock) -> float | None:
+def _probe_value(probe: ProbeSpec, folder: Path, measured: Callable[[str], float | None], clock: Clock) -> float | None:
     if probe.measure is not None:
         return measured(probe.measure)
     if probe.http is not None:
-        return _http(probe, probe.http, clock)
+        return _probe_http(probe, probe.http, clock)
     if probe.sql is not None:
-        return _sql(probe, folder / probe.sql)
-    return _command(probe, folder)
+        return _probe_sql(probe, folder / probe.sql)
+    return _probe_command(probe, folder)
 
 
-def _http(probe: ProbeSpec, address: str, clock: Clock) -> float:
+def _probe_http(probe: ProbeSpec, address: str, clock: Clock) -> float:
     import httpx
 
     began_s = clock.monotonic()
@@ -59,7 +59,7 @@ def _http(probe: ProbeSpec, address: str, clock: Clock) -> float:
     return clock.monotonic() - began_s if probe.of == "seconds" else float(reply.status_code)
 
 
-def _sql(probe: ProbeSpec, file: Path) -> float:
+def _probe_sql(probe: ProbeSpec, file: Path) -> float:
     try:
         database = sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=probe.within)
         try:
@@ -74,19 +74,19 @@ def _sql(probe: ProbeSpec, file: Path) -> float:
         raise Unreached(f"the query gives {line(str(row), WHY)}, and no number") from None
 
 
-def _command(probe: ProbeSpec, folder: Path) -> float:
-    words = probe.command or []
+def _probe_command(probe: ProbeSpec, folder: Path) -> float:
+    command = probe.command or []
     try:
-        done = subprocess.run(
-            words, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=probe.within, check=False
+        process = subprocess.run(
+            command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=probe.within, check=False
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        raise Unreached(f"{words[0]} did not end within {probe.within:g} s") from None
+        raise Unreached(f"{command[0]} did not end within {probe.within:g} s") from None
     except OSError as error:
-        raise Unreached(f"{words[0]} cannot be run: {error.strerror}") from None
+        raise Unreached(f"{command[0]} cannot be run: {error.strerror}") from None
     if probe.of != "output":
-        return float(done.returncode)
-    found = _NUMBER.search(done.stdout)
-    if done.returncode or found is None:
-        raise Unreached(f"{words[0]} gives no number (exit code {done.returncode})")
-    return float(found[0])
+        return float(process.returncode)
+    match = _NUMBER.search(process.stdout)
+    if process.returncode or match is None:
+        raise Unreached(f"{command[0]} gives no number (exit code {process.returncode})")
+    return float(match[0])

@@ -9,9 +9,9 @@ from chaoslab.scenarios.spec import Level, Name, Seconds, Text
 
 
 def _share(value: Any) -> Any:
-    from chaoslab.campaigns.bounds import number
+    from chaoslab.campaigns.bounds import parse_number
 
-    return number(value) if isinstance(value, str) else value
+    return parse_number(value) if isinstance(value, str) else value
 
 
 def _text(value: Any) -> Any:

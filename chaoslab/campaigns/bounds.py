@@ -30,13 +30,13 @@ _CONDITION = re.compile(r"\s*(\w+)\s*(>=|<=|>|<|=)\s*(.+?)(?:\s+over\s+(.+?))?\s
 LIKE = "as in 'error_rate > 0.2 over 60s'"
 
 
-def number(text: str) -> float:
+def parse_number(text: str) -> float:
     """The number of a text such as "0.2", "10%" or "5m", which is 300 seconds. Raises ValueError: it is none; the
     message says what it should be."""
-    found = _NUMBER.fullmatch(text.strip())
-    if found is None or (found[2] not in (None, "%") and found[2] not in parsers.UNITS):
+    match = _NUMBER.fullmatch(text.strip())
+    if match is None or (match[2] not in (None, "%") and match[2] not in parsers.UNITS):
         raise ValueError("a number, a share such as 10%, or a duration such as 0.2s or 5m")
-    return float(found[1]) * (0.01 if found[2] == "%" else parsers.UNITS[found[2]] if found[2] else 1.0)
+    return float(match[1]) * (0.01 if match[2] == "%" else parsers.UNITS[match[2]] if match[2] else 1.0)
 
 
 @dataclass(frozen=True)
@@ -51,13 +51,13 @@ class Bound:
     def of(cls, text: str, tolerance: str = "") -> Bound:
         """The bound in a text such as "< 0.2s" or "200". `tolerance`: a number, or a share of the value. Raises
         ValueError: it is none; the message says what it should be."""
-        found = _BOUND.fullmatch(text)
-        if found is None:
+        match = _BOUND.fullmatch(text)
+        if match is None:
             raise ValueError("a bound, as in '< 0.2s' or '= 200'")
-        value, within = number(found[2]), number(tolerance) if tolerance else 0.0
-        if within < 0 or (within and (found[1] or "=") != "="):
+        value, within = parse_number(match[2]), parse_number(tolerance) if tolerance else 0.0
+        if within < 0 or (within and (match[1] or "=") != "="):
             raise ValueError("a value alone if there is a tolerance, as in 200 ± 10%")
-        return cls(found[1] or "=", value, within * abs(value) if tolerance.strip().endswith("%") else within)
+        return cls(match[1] or "=", value, within * abs(value) if tolerance.strip().endswith("%") else within)
 
     def holds(self, value: float) -> bool:
         if self.sign == "=" and self.tolerance:
@@ -81,27 +81,27 @@ class StopBound:
     def of(cls, text: str) -> StopBound:
         """The condition in a text such as "harm > 0". Raises ValueError: it is none; the message says what it should
         be."""
-        found = _CONDITION.fullmatch(text)
-        if found is None:
+        match = _CONDITION.fullmatch(text)
+        if match is None:
             raise ValueError(f"a measure, a bound and maybe a time, {LIKE}")
-        measure, over = found[1], found[4]
-        check_measure(measure, over is not None)
-        over_s = None if over is None else parsers.duration(over)
+        measure, time_text = match[1], match[4]
+        check_measure(measure, time_text is not None)
+        over_s = None if time_text is None else parsers.duration(time_text)
         if over_s == 0:
             raise ValueError(f"a condition over a time above 0, {LIKE}")
-        bound = Bound(found[2], number(found[3]))
+        bound = Bound(match[2], parse_number(match[3]))
         if measure == "error_rate" and not bound.holds(1.0) and not bound.holds(0.0):
             raise ValueError(f"a condition that can hold: error_rate is a share from 0 to 1, {LIKE}")
         return cls(measure, bound, over_s)
 
     def __str__(self) -> str:
-        over = "" if self.over_s is None else f" over {self.over_s:g} s"
-        return f"{self.measure} {self.bound}{over}"
+        time_text = "" if self.over_s is None else f" over {self.over_s:g} s"
+        return f"{self.measure} {self.bound}{time_text}"
 
 
-def check_measure(name: str, over: bool = False) -> None:
-    """Checks that there is such a measure. `over`: it is taken over a time. Raises ValueError: there is none."""
+def check_measure(name: str, has_time: bool = False) -> None:
+    """Checks that there is such a measure. `has_time`: it is taken over a time. Raises ValueError: there is none."""
     if name not in MEASURES:
-        raise ValueError(f"one of {', '.join(MEASURES)}{parsers.near(name, MEASURES)}")
-    if over and name not in RATED:
+        raise ValueError(f"one of {', '.join(MEASURES)}{parsers.hint_closest(name, MEASURES)}")
+    if has_time and name not in RATED:
         raise ValueError(f"{name} without a time: it is counted over the whole campaign")

@@ -59,12 +59,12 @@ class JournalStory:
     @property
     def open(self) -> list[DoneUnit]:
         """The units that were begun and not taken back."""
-        return [each for each in self.own if not each.undone]
+        return [unit for unit in self.own if not unit.undone]
 
     @property
     def left(self) -> list[DoneUnit]:
         """The gateways that were left in the path of traffic, by any start."""
-        return [each for each in self.done if each.left]
+        return [unit for unit in self.done if unit.left]
 
 
 class Journal:
@@ -74,15 +74,15 @@ class Journal:
         self._path, self._clock = folder / FILE, clock
         self.story = read(folder)
 
-    def note(self, what: str, **told: Any) -> None:
+    def note(self, kind: str, **fields: Any) -> None:
         """Writes a line. Raises OSError: it cannot be written."""
-        said = {"ts": iso(self._clock.utc()), "what": what, **told}
+        line = {"ts": iso(self._clock.utc()), "what": kind, **fields}
         with self._path.open("ab") as file:
-            file.write(json.dumps(said, ensure_ascii=False).encode() + b"\n")
+            file.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
             file.flush()
             with suppress(OSError):
                 os.fsync(file.fileno())
-        take(self.story, said)
+        apply_entry(self.story, line)
 
 
 def read(folder: Path) -> JournalStory:
@@ -91,42 +91,42 @@ def read(folder: Path) -> JournalStory:
     story, path = JournalStory(), folder / FILE
     for line in files.read(path).split(b"\n") if path.exists() else ():
         try:
-            said = json.loads(line)
+            entry = json.loads(line)
         except ValueError:
             continue
-        if isinstance(said, dict):
-            take(story, said)
+        if isinstance(entry, dict):
+            apply_entry(story, entry)
     return story
 
 
-def take(story: JournalStory, said: dict[str, Any]) -> None:
+def apply_entry(story: JournalStory, entry: dict[str, Any]) -> None:
     """Takes one line of a journal."""
-    match said.get("what"):
+    match entry.get("what"):
         case "begun":
             story.instance, story.first = story.instance + 1, len(story.done)
             story.starts += 1
-            story.digest, story.not_undone, story.notes = said.get("digest", ""), [], []
-            story.ended, story.why, story.pid = "", "", said.get("pid", 0)
+            story.digest, story.not_undone, story.notes = entry.get("digest", ""), [], []
+            story.ended, story.why, story.pid = "", "", entry.get("pid", 0)
         case "resumed":
-            story.ended, story.why, story.pid = "", "", said.get("pid", 0)
+            story.ended, story.why, story.pid = "", "", entry.get("pid", 0)
             story.starts += 1
         case "step":
-            story.done.append(DoneUnit(said["round"], said["step"], said["name"], said.get("level")))
+            story.done.append(DoneUnit(entry["round"], entry["step"], entry["name"], entry.get("level")))
         case "process" if story.done:
-            story.done[-1].group = said.get("group")
+            story.done[-1].group = entry.get("group")
         case "left" | "ended step":
-            for each in story.done:
-                if each.group == said.get("group"):
-                    each.left = said["what"] == "left"
+            for unit in story.done:
+                if unit.group == entry.get("group"):
+                    unit.left = entry["what"] == "left"
         case "over" if story.done:
             last = story.done[-1]
-            last.state, last.why, last.figures = said["state"], said.get("why", ""), said.get("figures", {})
+            last.state, last.why, last.figures = entry["state"], entry.get("why", ""), entry.get("figures", {})
         case "undone":
-            for each in story.own:
-                each.undone = each.undone or said.get("step") in (None, each.step)
+            for unit in story.own:
+                unit.undone = unit.undone or entry.get("step") in (None, unit.step)
         case "not undone":
-            story.not_undone.append(said["which"])
+            story.not_undone.append(entry["which"])
         case "note":
-            story.notes.append(said["text"])
+            story.notes.append(entry["text"])
         case "ended":
-            story.ended, story.why = said["state"], said.get("why", "")
+            story.ended, story.why = entry["state"], entry.get("why", "")

@@ -14,7 +14,7 @@ from chaoslab.base.clock import Clock, system
 from chaoslab.base.registry import did_you_mean
 from chaoslab.campaigns.bounds import Bound, StopBound, check_measure
 from chaoslab.core.limits import Limits, check_targets
-from chaoslab.scenarios.files import found
+from chaoslab.scenarios.files import find_scenario_files
 from chaoslab.scenarios.lab_agent import LAB
 from chaoslab.scenarios.load import ScenarioErrors
 from chaoslab.scenarios.load import load as load_scenario
@@ -46,8 +46,8 @@ class RoundUnit:
     @property
     def stays(self) -> bool:
         """True of a gateway, which stands in the path of traffic."""
-        program, *words = self.spec.command or [""]
-        return Path(program).name == "chaoslab" and words[:1] == ["gateway"]
+        program, *arguments = self.spec.command or [""]
+        return Path(program).name == "chaoslab" and arguments[:1] == ["gateway"]
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,9 @@ class Campaign:
     @property
     def slug(self) -> str:
         """The name as that of a folder."""
-        return "".join(each if each.isalnum() or each in "-_" else "-" for each in self.spec.campaign).strip("-")
+        return "".join(
+            character if character.isalnum() or character in "-_" else "-" for character in self.spec.campaign
+        ).strip("-")
 
 
 def load(path: Path, *, clock: Clock = system) -> Campaign:
@@ -90,20 +92,20 @@ class _Checks:
         self._located, self._path, self._clock = located, path, clock
         self.wrong: list[str] = []
 
-    def say(self, where: Sequence[str | int], text: str, *, of_key: bool = False) -> None:
-        self.wrong.append(str(self._located.error(where, text, of_key=of_key)))
+    def say(self, path: Sequence[str | int], text: str, *, of_key: bool = False) -> None:
+        self.wrong.append(str(self._located.error(path, text, of_key=of_key)))
 
     def campaign(self) -> Campaign:
         spec = self.spec = self._typed()
         self.scenarios: list[Scenario] = []
-        units = self._units()
-        self._schedule()
-        bounds = tuple(self._probe(n, each) for n, each in enumerate(spec.steady))
+        units = self._build_units()
+        self._check_schedule()
+        bounds = tuple(self._check_probe(n, probe) for n, probe in enumerate(spec.steady))
         conditions = []
         for n, text in enumerate(spec.stop):
             try:
-                conditions.append(made := StopBound.of(text))
-                self._given(("stop", n), made.measure)
+                conditions.append(condition := StopBound.of(text))
+                self._given(("stop", n), condition.measure)
             except ValueError as error:
                 self.say(("stop", n), f"{text[:80]!r} should be {error}")
         limits = self._limits()
@@ -122,7 +124,7 @@ class _Checks:
         from pydantic import ValidationError
 
         from chaoslab.campaigns._spec import PARTS, CampaignSpec
-        from chaoslab.scenarios.words import path_of, worded
+        from chaoslab.scenarios.words import describe_mistake, find_path
 
         data = self._located.data
         if not isinstance(data, dict):
@@ -130,141 +132,145 @@ class _Checks:
         try:
             return CampaignSpec.model_validate(data)
         except ValidationError as error:
-            for each in error.errors(include_url=False):
-                where = path_of(data, each["loc"])
-                if each["type"] != "extra_forbidden":
-                    self.wrong.append(worded(self._located, each))
+            for error_ in error.errors(include_url=False):
+                path_ = find_path(data, error_["loc"])
+                if error_["type"] != "extra_forbidden":
+                    self.wrong.append(describe_mistake(self._located, error_))
                     continue
-                part = PARTS.get(str(where[0]), CampaignSpec) if len(where) > 1 else CampaignSpec
-                known = [field.alias or name for name, field in part.model_fields.items()]
-                self.say(where, f"'{where[-1]}' is not known here: {did_you_mean(str(where[-1]), known)}", of_key=True)
+                model_ = PARTS.get(str(path_[0]), CampaignSpec) if len(path_) > 1 else CampaignSpec
+                names_ = [field.alias or name for name, field in model_.model_fields.items()]
+                self.say(path_, f"'{path_[-1]}' is not known here: {did_you_mean(str(path_[-1]), names_)}", of_key=True)
             raise ScenarioErrors(self.wrong) from None
 
-    def _units(self) -> tuple[RoundUnit, ...]:
+    def _build_units(self) -> tuple[RoundUnit, ...]:
         """The units of a round. Notes all their scenarios."""
         units = list[RoundUnit]()
         for n, step in enumerate(self.spec.steps):
-            where = ("steps", n)
+            path_ = ("steps", n)
             if (step.scenario is None) == (step.command is None):
-                self.say(where, "a step is one of scenario (a file or a folder) and command (a list of words)")
+                self.say(path_, "a step is one of scenario (a file or a folder) and command (a list of words)")
                 continue
-            for key, given, needs in (
+            for key, levels_, needs in (
                 ("levels", step.levels, "scenario"), ("trials", step.trials, "scenario"), ("for", step.lasts, "command")
             ):  # fmt: skip
-                if given and getattr(step, needs) is None:
-                    self.say((*where, key), f"{key} goes with {needs} alone", of_key=True)
+                if levels_ and getattr(step, needs) is None:
+                    self.say((*path_, key), f"{key} goes with {needs} alone", of_key=True)
             if step.levels != sorted(set(step.levels)):
-                self.say((*where, "levels"), f"levels is {step.levels}: it should rise, as in [0.5, 1, 2]")
+                self.say((*path_, "levels"), f"levels is {step.levels}: it should rise, as in [0.5, 1, 2]")
             if step.command is not None:
                 units.append(RoundUnit(n, " ".join(step.command)[:80], step))
                 continue
-            found_ = self._scenarios((*where, "scenario"), step)
+            found_ = self._read_scenarios((*path_, "scenario"), step)
             self.scenarios += found_
-            trials = step.trials or min((each.spec.trials for each in found_), default=1)
+            trials = step.trials or min((step_.spec.trials for step_ in found_), default=1)
             for level in step.levels or (None,):
                 name = f"{step.scenario}, level {level:g}" if level is not None else str(step.scenario)
                 units.append(RoundUnit(n, name, step, level, len(found_), trials))
         return tuple(units)
 
-    def _scenarios(self, where: Sequence[str | int], step: StepSpec) -> list[Scenario]:
+    def _read_scenarios(self, path_: Sequence[str | int], step: StepSpec) -> list[Scenario]:
         level = [f"chaos_level={step.levels[0]}"] if step.levels else []
         try:
-            paths = found([self._path.parent / str(step.scenario)])
-            return [each for path in paths for each in load_scenario(path, changed=level)]
+            paths = find_scenario_files([self._path.parent / str(step.scenario)])
+            return [scenario_ for path in paths for scenario_ in load_scenario(path, changed=level)]
         except ScenarioErrors as error:
             self.wrong += error.lines
         except LookupError as error:
-            self.say(where, str(error.args[0]))
+            self.say(path_, str(error.args[0]))
         return []
 
-    def _schedule(self) -> None:
+    def _check_schedule(self) -> None:
         spec = self.spec
-        given = [key for key in ("every", "cron", "at") if getattr(spec, key)]
-        if len(given) > 1:
-            self.say((given[1],), f"both {given[0]} and {given[1]} are given: give one of them", of_key=True)
-        if spec.rounds and not given:
+        stated = [key for key in ("every", "cron", "at") if getattr(spec, key)]
+        if len(stated) > 1:
+            self.say((stated[1],), f"both {stated[0]} and {stated[1]} are given: give one of them", of_key=True)
+        if spec.rounds and not stated:
             self.say(("rounds",), "rounds goes with every, cron or at", of_key=True)
         if spec.cron:
             from croniter import croniter
 
             if len(spec.cron.split()) != 5 or not croniter.is_valid(spec.cron):
                 self.say(("cron",), f"cron is {spec.cron!r:.60}: it should be five fields, as in 0 9 * * 1-5")
-            elif _next_of(spec.cron, self._clock.utc()) is None:
+            elif _find_next(spec.cron, self._clock.utc()) is None:
                 self.say(("cron",), f"cron is {spec.cron!r:.60}: there is no such moment")
         for n, text in enumerate(spec.at):
             self._moment(("at", n), text)
-        if spec.at and not self.wrong and all(moment(each) < self._clock.utc() for each in spec.at):
+        if spec.at and not self.wrong and all(moment(entry) < self._clock.utc() for entry in spec.at):
             self.say(("at",), f"the schedule is in the past: its last moment was {max(spec.at)}")
 
-    def _moment(self, where: Sequence[str | int], text: str) -> None:
+    def _moment(self, path: Sequence[str | int], text: str) -> None:
         try:
             if parsers.moment(text) and text == "now":
                 raise ValueError("a moment like 2026-06-01T09:00:00Z")
         except ValueError as error:
-            self.say(where, f"{text!r:.60} should be {str(error).removesuffix(', or now')}")
+            self.say(path, f"{text!r:.60} should be {str(error).removesuffix(', or now')}")
 
-    def _probe(self, n: int, probe: ProbeSpec) -> Bound:
-        where: tuple[str | int, ...] = ("steady", n)
+    def _check_probe(self, n: int, probe: ProbeSpec) -> Bound:
+        path: tuple[str | int, ...] = ("steady", n)
         kinds = [kind for kind in KINDS if getattr(probe, kind) is not None]
         if len(kinds) != 1:
-            self.say(where, f"the probe {probe.name} should be one of {', '.join(KINDS[:-1])} and {KINDS[-1]}")
+            self.say(path, f"the probe {probe.name} should be one of {', '.join(KINDS[:-1])} and {KINDS[-1]}")
             return Bound("=", 0.0)
         kind = kinds[0]
         if probe.of is not None and probe.of not in OF[kind]:
-            says = f"one of {' and '.join(OF[kind])}" if OF[kind] else "left out"
-            self.say((*where, "of"), f"of is {probe.of}: for {kind} it should be {says}")
+            stated = f"one of {' and '.join(OF[kind])}" if OF[kind] else "left out"
+            self.say((*path, "of"), f"of is {probe.of}: for {kind} it should be {stated}")
         if (kind == "sql") != (probe.query is not None):
-            self.say(where, f"the probe {probe.name}: sql (a file of SQLite) and query go together")
+            self.say(path, f"the probe {probe.name}: sql (a file of SQLite) and query go together")
         if kind == "http" and urlsplit(str(probe.http)).scheme not in ("http", "https"):
-            said = f"http is {probe.http!r:.60}: it should be an address like http://127.0.0.1:8080"
-            self.say((*where, "http"), said)
+            bound_text = f"http is {probe.http!r:.60}: it should be an address like http://127.0.0.1:8080"
+            self.say((*path, "http"), bound_text)
         if probe.within >= (lease := self.spec.lease):
-            self.say((*where, "within"), f"within is {probe.within:g} s: it should be less than lease, {lease:g} s")
+            self.say((*path, "within"), f"within is {probe.within:g} s: it should be less than lease, {lease:g} s")
         if kind == "measure":
             try:
                 check_measure(str(probe.measure))
-                self._given((*where, "measure"), str(probe.measure))
+                self._given((*path, "measure"), str(probe.measure))
             except ValueError as error:
-                self.say((*where, "measure"), f"measure is {probe.measure!r:.60}: it should be {error}")
-        of = probe.of or DEFAULTS.get(kind, "")
-        default = {"status": "= 200", "code": "= 0"}.get(of)
+                self.say((*path, "measure"), f"measure is {probe.measure!r:.60}: it should be {error}")
+        what_of = probe.of or DEFAULTS.get(kind, "")
+        default = {"status": "= 200", "code": "= 0"}.get(what_of)
         if probe.expect is None and default is None:
-            self.say(where, f"the probe {probe.name} lacks expect: the bound that must hold, as in '< 0.2s'")
+            self.say(path, f"the probe {probe.name} lacks expect: the bound that must hold, as in '< 0.2s'")
             return Bound("=", 0.0)
         try:
             return Bound.of(probe.expect or default or "", "" if probe.tolerance == "0" else probe.tolerance)
         except ValueError as error:
-            said = f"expect is {probe.expect!r:.60}, tolerance {probe.tolerance:.20}"
-            self.say((*where, "expect"), f"{said}: it should be {error}")
+            bound_text = f"expect is {probe.expect!r:.60}, tolerance {probe.tolerance:.20}"
+            self.say((*path, "expect"), f"{bound_text}: it should be {error}")
             return Bound("=", 0.0)
 
-    def _given(self, where: Sequence[str | int], measure: str) -> None:
+    def _given(self, path_: Sequence[str | int], measure: str) -> None:
         """Tells a measure that no step of the campaign can give."""
         steps, scenarios = self.spec.steps, self.scenarios
         commands = any(step.command is not None for step in steps)
         if measure == "slo_burn" and self.spec.slo is None:
-            self.say(where, "slo_burn needs an objective: add slo, as in {share: 99%, within: 2s}")
-        models = any(each.spec.models or each.spec.agent == "lab" for each in scenarios)
+            self.say(path_, "slo_burn needs an objective: add slo, as in {share: 99%, within: 2s}")
+        models = any(step_.spec.models or step_.spec.agent == "lab" for step_ in scenarios)
         if measure == "cost" and scenarios and not commands and not models:
-            self.say(where, "cost is that of models, and no scenario names one (models), so the world cannot give it")
+            self.say(path_, "cost is that of models, and no scenario names one (models), so the world cannot give it")
 
     def _limits(self) -> Limits:
         spec, scenarios = self.spec, self.scenarios
-        own = next((key for key in OWN if key in spec.limits), None)
-        if own is not None:
-            self.say(("limits", own), f"{own} is the campaign's own: it has a lease and a lever of itself", of_key=True)
+        own_limits = next((key for key in OWN if key in spec.limits), None)
+        if own_limits is not None:
+            self.say(
+                ("limits", own_limits),
+                f"{own_limits} is the campaign's own: it has a lease and a lever of itself",
+                of_key=True,
+            )
             return Limits()
         try:
-            made = Limits.of(spec.limits)
+            limits_ = Limits.of(spec.limits)
             named = not any(step.command for step in spec.steps) and not any(map(_serves, scenarios))
             if named and not self.wrong:
-                check_targets([made], sorted({name for each in scenarios for name in each.functions}))
+                check_targets([limits_], sorted({name for limit in scenarios for name in limit.functions}))
         except (ValueError, LookupError) as error:
             self.say(("limits",), str(error.args[0]))
             return Limits()
-        if made.until and moment(made.until) <= self._clock.utc():
-            self.say(("limits", "until"), f"the window is over: until is {made.until}")
-        return made
+        if limits_.until and moment(limits_.until) <= self._clock.utc():
+            self.say(("limits", "until"), f"the window is over: until is {limits_.until}")
+        return limits_
 
 
 def _serves(scenario: Scenario) -> bool:
@@ -278,35 +284,35 @@ def moment(text: str) -> datetime:
     return datetime.fromisoformat(parsers.moment(text)).astimezone(UTC)
 
 
-def _next_of(cron: str, now: datetime) -> datetime | None:
+def _find_next(cron: str, now: datetime) -> datetime | None:
     """The next moment of a schedule; None if there is none, as on 31 February."""
     from croniter import CroniterBadDateError, croniter
 
     try:
-        found: datetime = croniter(cron, now).get_next(datetime)
+        moment_: datetime = croniter(cron, now).get_next(datetime)
     except CroniterBadDateError:
         return None
-    return found
+    return moment_
 
 
-def following(spec: CampaignSpec, number: int, last: datetime | None, now: datetime) -> datetime | None:
+def list_following(spec: CampaignSpec, number: int, last: datetime | None, now: datetime) -> datetime | None:
     """The moment of the round with this number, from 1; None if there is none. `last`: the beginning of the one before
     it. A moment that has passed meanwhile is not made up for."""
     if spec.rounds is not None and number > spec.rounds:
         return None
     if spec.at:
-        return next((each for each in sorted(map(moment, spec.at)) if each >= now), None)
+        return next((moment_ for moment_ in sorted(map(moment, spec.at)) if moment_ >= now), None)
     if spec.cron:
-        return _next_of(spec.cron, now)
+        return _find_next(spec.cron, now)
     if last is None:
         return now
     return None if spec.every is None else max(now, last + timedelta(seconds=spec.every))
 
 
-def plain(campaign: Campaign) -> dict[str, Any]:
+def to_plain(campaign: Campaign) -> dict[str, Any]:
     """The campaign as JSON values, for `check --json`."""
     return {
-        "campaign": campaign.spec.campaign, "units": [each.name for each in campaign.units],
-        "stop": list(map(str, campaign.conditions)), "steady": [each.name for each in campaign.spec.steady],
+        "campaign": campaign.spec.campaign, "units": [entry.name for entry in campaign.units],
+        "stop": list(map(str, campaign.conditions)), "steady": [entry.name for entry in campaign.spec.steady],
         "limits": campaign.limits.to_json(),
     }  # fmt: skip

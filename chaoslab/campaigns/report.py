@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from chaoslab.campaigns.journal import DoneUnit, JournalStory
-from chaoslab.reports.page import table
+from chaoslab.reports.page import render_table
 
 SHOWN = 8
 """The most rounds of a trend."""
@@ -13,43 +13,44 @@ SHOWN = 8
 
 def text(story: JournalStory, name: str) -> str:
     """The report as text."""
-    return "\n".join(_lines(story, name))
+    return "\n".join(_render_lines(story, name))
 
 
-def _lines(story: JournalStory, name: str) -> Iterator[str]:
-    for each in story.not_undone:
-        yield f"COULD NOT BE UNDONE: {each}"
-    still = sorted({each.name for each in story.open}) if not story.ended else []
-    for one in still:
-        yield f"NOT TAKEN BACK YET: {one}"
+def _render_lines(story: JournalStory, name: str) -> Iterator[str]:
+    for entry in story.not_undone:
+        yield f"COULD NOT BE UNDONE: {entry}"
+    standing = sorted({entry.name for entry in story.open}) if not story.ended else []
+    for first_ in standing:
+        yield f"NOT TAKEN BACK YET: {first_}"
     for unit in story.left:
         yield f"LEFT, PASSING ON: {unit.name} (process {unit.group}), until nothing comes or it is stopped"
     yield f"{name}: {story.ended or 'not ended'}{f': {story.why}' if story.why else ''}"
     for note in story.notes:
         yield f"  {note}"
     rows = [
-        [str(each.round), each.name, each.state or "under way", *_figures(each), each.why[:60]] for each in story.own
+        [str(entry.round), entry.name, entry.state or "under way", *_render_figures(entry), entry.why[:60]]
+        for entry in story.own
     ]
     if rows:
-        yield from table(["round", "step", "end", "passed", "open", "harm", "failed calls", "faults", ""], rows)
-    for step in dict.fromkeys(each.name for each in story.done):
-        passed = [_passed(each) for each in story.done if each.name == step]
+        yield from render_table(["round", "step", "end", "passed", "open", "harm", "failed calls", "faults", ""], rows)
+    for step in dict.fromkeys(entry.name for entry in story.done):
+        passed = [_has_passed(entry) for entry in story.done if entry.name == step]
         shares = [well / judged for well, judged in passed if judged]
         if len(shares) > 1:  # told without an interval: trials of one prompt, and calls of one trial, go together
-            yield f"trend of {step}: {' → '.join(f'{each:.0%}' for each in shares[-SHOWN:])} of the trials passed"
+            yield f"trend of {step}: {' → '.join(f'{entry:.0%}' for entry in shares[-SHOWN:])} of the trials passed"
 
 
-def _passed(done: DoneUnit) -> tuple[int, int]:
+def _has_passed(unit: DoneUnit) -> tuple[int, int]:
     """The trials that passed, of those that were judged."""
-    well, failed = (int(done.figures.get(name, 0)) for name in ("well", "failed"))
+    well, failed = (int(unit.figures.get(name, 0)) for name in ("well", "failed"))
     return well, well + failed
 
 
-def _figures(done: DoneUnit) -> list[str]:
-    found = done.figures
+def _render_figures(unit: DoneUnit) -> list[str]:
+    texts = unit.figures
     return [
-        _share(*_passed(done)), f"{found.get('open', 0):g}", f"{found.get('harm', 0):g}",
-        _share(int(found.get("failed_calls", 0)), int(found.get("calls", 0))), f"{found.get('faults', 0):g}",
+        _share(*_has_passed(unit)), f"{texts.get('open', 0):g}", f"{texts.get('harm', 0):g}",
+        _share(int(texts.get("failed_calls", 0)), int(texts.get("calls", 0))), f"{texts.get('faults', 0):g}",
     ]  # fmt: skip
 
 
@@ -61,7 +62,7 @@ def plain(story: JournalStory) -> dict[str, Any]:
     """The same as JSON values."""
     return {
         "state": story.ended or "not ended", "why": story.why, "not_undone": story.not_undone, "notes": story.notes,
-        "steps": [vars(each) for each in story.own],
+        "steps": [vars(entry) for entry in story.own],
     }  # fmt: skip
 
 
@@ -70,6 +71,6 @@ def page(folder: Path) -> Path | None:
     from chaoslab.reports import index
 
     try:
-        return index.write(folder)
+        return index.write_index(folder)
     except (LookupError, ModuleNotFoundError):
         return None

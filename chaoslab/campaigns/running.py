@@ -14,10 +14,10 @@ from chaoslab.base import files, interrupts, levers
 from chaoslab.base.clock import Clock, iso, system
 from chaoslab.base.jsonable import line
 from chaoslab.campaigns import _probes
-from chaoslab.campaigns._child import Process, StepUnderWay, end_group, members, words_of
+from chaoslab.campaigns._child import Process, StepUnderWay, build_command, end_group, list_members
 from chaoslab.campaigns._gauge import Gauge
 from chaoslab.campaigns.journal import PAUSED, DoneUnit, Journal, JournalStory, read
-from chaoslab.campaigns.load import Campaign, RoundUnit, following, moment
+from chaoslab.campaigns.load import Campaign, RoundUnit, list_following, moment
 from chaoslab.config.limits import variables
 from chaoslab.core.limits import Guard
 from chaoslab.record.held import is_written
@@ -73,12 +73,12 @@ class Runner:
         self.folder = logs.absolute() / campaign.slug
         self.folder.mkdir(parents=True, exist_ok=True)
         self._start = start or self._process
-        own = campaign.limits
+        own_folder = campaign.limits
         # A lease of this start alone: a step that outlived a killed start must not get it back.
         self._lease = self.folder / f"{LEASE}.{read(self.folder).starts + 1}"
         self._limits = replace(
-            own, hosts=own.hosts or (), lease=str(self._lease), lease_s=self.spec.lease,
-            lever=str(self.folder / LEVER), tally=str(self.folder / TALLY) if own.faults is not None else "",
+            own_folder, hosts=own_folder.hosts or (), lease=str(self._lease), lease_s=self.spec.lease,
+            lever=str(self.folder / LEVER), tally=str(self.folder / TALLY) if own_folder.faults is not None else "",
         )  # fmt: skip
         # Its own look at what ends faults: it is the lease's holder, and hosts are the gateway's affair.
         self._guard = Guard([replace(self._limits, lease="")], clock=clock)
@@ -102,8 +102,8 @@ class Runner:
         digest = hashlib.blake2b(files.read(self.campaign.file), digest_size=8).hexdigest()
         story = self.story
         lease = self.folder / f"{LEASE}.{story.starts}"
-        held = not levers.lapsed(lease, self.spec.lease, clock=self._clock)
-        if story.instance and not story.ended and held and story.pid != os.getpid() and is_alive(story.pid):
+        lock = not levers.has_lapsed(lease, self.spec.lease, clock=self._clock)
+        if story.instance and not story.ended and lock and story.pid != os.getpid() and is_alive(story.pid):
             raise AlreadyRunning(
                 f"it is running (process {story.pid}): chaoslab campaign stop {self.campaign.file} ends it"
             )
@@ -115,38 +115,40 @@ class Runner:
             self._rollback()
         self._prepare(goes_on=goes_on)
         self._journal.note("resumed" if goes_on else "begun", digest=digest, pid=os.getpid())
-        self._before = {name: sum(each.figures.get(name, 0) for each in self.story.own) for name in self._before}
-        state, why = "broken", "it was broken off"
+        self._before = {name: sum(unit.figures.get(name, 0) for unit in self.story.own) for name in self._before}
+        state, reason = "broken", "it was broken off"
         try:
-            state, why = self._rounds()
+            state, reason = self._run_rounds()
         except Breach as breach:
-            state, why = breach.state, str(breach)
-            self._notify(state, why=why)
+            state, reason = breach.state, str(breach)
+            self._notify(state, why=reason)
         except Over as over:
-            state, why = self._result(), str(over)
+            state, reason = self._result(), str(over)
         except KeyboardInterrupt:
-            state, why = "interrupted", "Ctrl-C"
+            state, reason = "interrupted", "Ctrl-C"
             raise
         finally:
             with suppress(OSError):
-                levers.pull(self.folder / LEVER, why or "the campaign is over", clock=self._clock)
-            began = bool(self.story.own)
-            if began:
+                levers.pull(self.folder / LEVER, reason or "the campaign is over", clock=self._clock)
+            start = bool(self.story.own)
+            if start:
                 self._rollback()
                 if after := self._steady_again():
-                    why = f"{why}; the steady state is not back: {after}" if why else f"not steady after: {after}"
+                    reason = (
+                        f"{reason}; the steady state is not back: {after}" if reason else f"not steady after: {after}"
+                    )
                     state = "not steady" if state in ("held", "failed", "unproven") else state
                 else:
                     self._journal.note("note", text="the steady state holds after the rollback")
-            self._journal.note("ended", state=state, why=why)
-            self._notify("ended", state=state, why=why)
+            self._journal.note("ended", state=state, why=reason)
+            self._notify("ended", state=state, why=reason)
             self._gauge.close()
         return self.story
 
     def _prepare(self, *, goes_on: bool) -> None:
         """Makes the campaign's files anew."""
-        for each in self.folder.glob(f"{LEASE}.*"):
-            each.unlink()
+        for unit in self.folder.glob(f"{LEASE}.*"):
+            unit.unlink()
         for lever in (LEVER, PAUSED):
             levers.release(self.folder / lever)
         levers.renew(self._lease, clock=self._clock)
@@ -158,14 +160,14 @@ class Runner:
 
     # The rounds.
 
-    def _rounds(self) -> tuple[str, str]:
+    def _run_rounds(self) -> tuple[str, str]:
         """The state and the reason in which all rounds end."""
-        done = self.story.own
-        number, last = (done[-1].round if done else 1), None
+        units_done = self.story.own
+        number, last = (units_done[-1].round if units_done else 1), None
         while True:
-            left = [unit for unit in self.campaign.units if not self._is_done(number, unit)]
-            if left:
-                due = following(self.spec, number, last, self._clock.utc())
+            rest = [unit for unit in self.campaign.units if not self._is_done(number, unit)]
+            if rest:
+                due = list_following(self.spec, number, last, self._clock.utc())
                 if due is None:
                     return self._result(), ""
                 if self.campaign.limits.opens:
@@ -174,31 +176,31 @@ class Runner:
                     self._watch(at_rest=True)
                     self._clock.sleep(min(wait_s, self.spec.lease / 4, 1.0))
                 last = due
-                if why := self._unsteady():
+                if reason := self._unsteady():
                     if not self.story.own:
-                        return "not begun", f"not steady before, so nothing was started: {why}"
-                    raise Breach(f"not steady before round {number}, so it was not begun: {why}")
+                        return "not begun", f"not steady before, so nothing was started: {reason}"
+                    raise Breach(f"not steady before round {number}, so it was not begun: {reason}")
                 self._notify("begun", round=number)
-                self._round(number, left)
+                self._run_round(number, rest)
             number += 1
             if not (self.spec.every or self.spec.cron or self.spec.at):
                 return self._result(), ""
 
     def _is_done(self, number: int, unit: RoundUnit) -> bool:
         return any(
-            (each.round, each.step, each.level) == (number, unit.step, unit.level) and each.state
-            for each in self.story.own
+            (entry.round, entry.step, entry.level) == (number, unit.step, unit.level) and entry.state
+            for entry in self.story.own
         )
 
-    def _round(self, number: int, units: Sequence[RoundUnit]) -> None:
-        failed = {each.step for each in self.story.own if each.round == number and each.state == "failed"}
+    def _run_round(self, number: int, units: Sequence[RoundUnit]) -> None:
+        failed = {entry.step for entry in self.story.own if entry.round == number and entry.state == "failed"}
         for unit in units:
             if unit.level is not None and unit.step in failed:  # the ramp stops at its first breach
                 continue
-            if self._unit(number, unit) == "failed":
+            if self._run_unit(number, unit) == "failed":
                 failed.add(unit.step)
 
-    def _unit(self, number: int, unit: RoundUnit) -> str:
+    def _run_unit(self, number: int, unit: RoundUnit) -> str:
         """Runs one unit, takes it back, and waits for the steady state. Returns how it ended. Raises Breach, Over: the
         campaign ends."""
         self._watch(at_rest=True)
@@ -207,23 +209,23 @@ class Runner:
             self._watch(at_rest=True)
         trials = self._allowed(unit)
         self._journal.note("step", round=number, step=unit.step, name=unit.name, level=unit.level)
-        before, state, why = self._figures(), "broken", ""
+        before, state, reason = self._figures(), "broken", ""
         try:
-            state, why = self._watched(unit, trials)
+            state, reason = self._watched(unit, trials)
         except (Breach, Over) as end:
-            state, why = end.state, str(end)
+            state, reason = end.state, str(end)
             raise
         except KeyboardInterrupt:
-            state, why = "cut", "Ctrl-C"
+            state, reason = "cut", "Ctrl-C"
             raise
         finally:
             with suppress(OSError):  # a log that cannot be read tells no more
                 self._gauge.look()
             self._progress(last=True)
             figures = {name: round(value - before[name], 9) for name, value in self._figures().items()}
-            self._journal.note("over", state=state, why=why, figures=figures)
+            self._journal.note("over", state=state, why=reason, figures=figures)
             self._undo_step(unit.step)
-        self._tell(f"round {number}: {unit.name}: {state}{f' ({why})' if why else ''}")
+        self._tell(f"round {number}: {unit.name}: {state}{f' ({reason})' if reason else ''}")
         if after := self._steady_again():
             raise Breach(f"the steady state is not back after {unit.name}: {after}")
         return state
@@ -231,12 +233,12 @@ class Runner:
     def _allowed(self, unit: RoundUnit) -> int | None:
         """The most trials that a unit may make; None: its own number. Raises Over: there is none left."""
         budget = self.spec.budget
-        left = None if budget.trials is None else budget.trials - self._trials
-        if unit.spec.scenario is None or left is None:
+        rest = None if budget.trials is None else budget.trials - self._trials
+        if unit.spec.scenario is None or rest is None:
             return unit.spec.trials
-        if left < unit.scenarios:
+        if rest < unit.scenarios:
             raise Over(f"the budget of {budget.trials} trials is spent")
-        return min(left // unit.scenarios, unit.trials)
+        return min(rest // unit.scenarios, unit.trials)
 
     @property
     def _trials(self) -> int:
@@ -264,8 +266,8 @@ class Runner:
                     code = child.end()
                     if code is None:
                         self._leave(unit, child.group)
-                        met = self._gauge.faults > before
-                        return "held" if met else "unproven", "it passes on what still comes"
+                        condition_met = self._gauge.faults > before
+                        return "held" if condition_met else "unproven", "it passes on what still comes"
                     return STATES.get(code, "held"), f"exit code {code}" if code in STATES and code else ""
                 self._clock.sleep(POLL_S)
             self._watch()
@@ -280,8 +282,8 @@ class Runner:
 
     def _hold(self) -> bool:
         """True while somebody pauses the campaign: no step begins, and its runs begin no further trial."""
-        why = levers.pulled(self.folder / PAUSED)
-        paused = bool(why)
+        reason = levers.read_lever(self.folder / PAUSED)
+        paused = bool(reason)
         if paused or self._paused:
             for run in self.folder.iterdir():
                 if is_written(run) and RunSteering.read(run).hold is not paused:
@@ -289,15 +291,15 @@ class Runner:
                         steer(run, ["pause" if paused else "resume"])
         if paused is not self._paused:
             self._paused = paused
-            said = f"somebody paused it: {why}" if paused else "it goes on"
-            self._journal.note("note", text=said)
-            self._tell(said)
+            message = f"somebody paused it: {reason}" if paused else "it goes on"
+            self._journal.note("note", text=message)
+            self._tell(message)
         return paused
 
     def _process(self, unit: RoundUnit, trials: int | None) -> StepUnderWay:
-        words = words_of(unit, logs=self.folder, trials=trials)
+        command = build_command(unit, logs=self.folder, trials=trials)
         return Process(
-            words, folder=self.campaign.folder, variables=dict(variables(self.folder / LIMITS)),
+            command, folder=self.campaign.folder, variables=dict(variables(self.folder / LIMITS)),
             output=self.folder / OUTPUT, stays=unit.stays,
         )  # fmt: skip
 
@@ -307,10 +309,10 @@ class Runner:
         self._tell(left_words(unit.name, group, self.campaign.file))
 
     def _end_left(self) -> None:
-        for each in self.story.left:
-            if each.group is not None and not end_group(each.group, str(self.folder / LIMITS)):
-                self._not_undone(f"the processes of {each.name} (group {each.group}) do not end")
-            self._journal.note("ended step", group=each.group)
+        for unit in self.story.left:
+            if unit.group is not None and not end_group(unit.group, str(self.folder / LIMITS)):
+                self._not_undone(f"the processes of {unit.name} (group {unit.group}) do not end")
+            self._journal.note("ended step", group=unit.group)
 
     def _last_words(self) -> str:
         with suppress(files.Unreadable):
@@ -324,43 +326,43 @@ class Runner:
         """Renews the lease and looks at everything that ends the campaign. `at_rest`: no step is under way. Raises
         Breach, Over: something does."""
         levers.renew(self._lease, clock=self._clock)
-        why = self._guard.ended()
-        if why.startswith("until "):
-            raise Over(f"the window has closed: {why}")
-        if why and not (at_rest and why.startswith("opens ")):
-            raise Breach(why)
+        reason = self._guard.ended()
+        if reason.startswith("until "):
+            raise Over(f"the window has closed: {reason}")
+        if reason and not (at_rest and reason.startswith("opens ")):
+            raise Breach(reason)
         if at_rest:
             interrupts.check()
             return
         self._gauge.look()
-        for each in self.campaign.conditions:
-            value = self._gauge.value(each.measure, each.over_s)
-            if value is not None and each.bound.holds(value):
-                raise Breach(f"stop condition {each}: it is {value:.4g}")
+        for bound_ in self.campaign.conditions:
+            value = self._gauge.value(bound_.measure, bound_.over_s)
+            if value is not None and bound_.bound.holds(value):
+                raise Breach(f"stop condition {bound_}: it is {value:.4g}")
         budget = self.spec.budget
         if budget.seconds is not None and self._clock.monotonic() - self._began_s >= budget.seconds:
             raise Over(f"the budget of {budget.seconds:g} s is spent")
         if budget.dollars is not None and self._before["cost"] + self._gauge.cost >= budget.dollars:
             raise Over(f"the budget of ${budget.dollars:g} is spent")
-        if self._clock.monotonic() - self._probed_s >= self.spec.look and (why := self._unsteady()):
-            raise Breach(f"not steady: {why}")
+        if self._clock.monotonic() - self._probed_s >= self.spec.look and (reason := self._unsteady()):
+            raise Breach(f"not steady: {reason}")
         self._progress()
 
     def _unsteady(self, measured: Callable[[str], float | None] | None = None) -> str:
         """The first probe that does not hold, in words. `measured`: the measures, by default those of its runs."""
         self._probed_s = self._clock.monotonic()
-        seen, why = [], ""
+        figures, reason = [], ""
         for probe, bound in zip(self.spec.steady, self.campaign.bounds, strict=True):
             levers.renew(self._lease, clock=self._clock)
-            value, why = _probes.looked_at(
+            value, reason = _probes.look_at(
                 probe, bound, folder=self.campaign.folder, measured=measured or self._gauge.value, clock=self._clock
             )
-            seen.append({"name": probe.name, "value": value, "should": str(bound), "why": why})
-            if why:
+            figures.append({"name": probe.name, "value": value, "should": str(bound), "why": reason})
+            if reason:
                 break
         with suppress(OSError):  # a page that cannot be told stops nothing
-            self._show(seen)
-        return why
+            self._show(figures)
+        return reason
 
     def _show(self, probes: list[dict[str, Any]]) -> None:
         """Leaves what the last look saw for whoever watches: the probes, and what is spent of the budget."""
@@ -368,8 +370,8 @@ class Runner:
             "trials": self._trials, "seconds": round(self._clock.monotonic() - self._began_s, 3),
             "dollars": self._before["cost"] + self._gauge.cost,
         }  # fmt: skip
-        with files.replacing(self.folder / SEEN) as part:
-            part.write_text(json.dumps({
+        with files.replace_file(self.folder / SEEN) as text_part:
+            text_part.write_text(json.dumps({
                 "at": iso(self._clock.utc()), "probes": probes, "spent": spent, "now": self._figures(),
                 "budget": self.spec.budget.model_dump(exclude_none=True), "lease_s": self.spec.lease,
             }))  # fmt: skip
@@ -378,9 +380,9 @@ class Runner:
         """Waits until all probes hold, at most `recover` seconds. Returns what does not hold then. Measures of the runs
         cannot come back, so they are left out."""
         until_s = self._clock.monotonic() + self.spec.recover
-        while (why := self._unsteady(lambda _: None)) and self._clock.monotonic() < until_s:
+        while (reason := self._unsteady(lambda _: None)) and self._clock.monotonic() < until_s:
             self._clock.sleep(min(1.0, self.spec.recover))
-        return why
+        return reason
 
     # The rollback.
 
@@ -391,41 +393,43 @@ class Runner:
             # A step that a killed start has left: its own end was never noted. A gateway only passes on.
             if unit.group is None or unit.state:
                 continue
-            if members(unit.group, mark := str(self.folder / LIMITS)) and self._is_gateway(unit):
+            if list_members(unit.group, mark := str(self.folder / LIMITS)) and self._is_gateway(unit):
                 self._journal.note("left", group=unit.group)
             elif not end_group(unit.group, mark):
                 self._not_undone(f"the processes of {unit.name} (group {unit.group}) do not end")
-        for step in dict.fromkeys(each.step for each in reversed(self.story.open)):
+        for step in dict.fromkeys(entry.step for entry in reversed(self.story.open)):
             self._undo_step(step)
-        for words in self.spec.rollback:
-            self._undo(words)
+        for command in self.spec.rollback:
+            self._undo(command)
         if self.spec.toxiproxy:
             self._delete_lanes(self.spec.toxiproxy)
 
-    def _is_gateway(self, done: DoneUnit) -> bool:
-        return any(unit.stays for unit in self.campaign.units if (unit.step, unit.name) == (done.step, done.name))
+    def _is_gateway(self, unit_done: DoneUnit) -> bool:
+        return any(
+            unit.stays for unit in self.campaign.units if (unit.step, unit.name) == (unit_done.step, unit_done.name)
+        )
 
     def _undo_step(self, step: int) -> None:
-        for words in self.spec.steps[step].undo if step < len(self.spec.steps) else ():
-            self._undo(words)
+        for command in self.spec.steps[step].undo if step < len(self.spec.steps) else ():
+            self._undo(command)
         self._journal.note("undone", step=step)
 
-    def _undo(self, words: Sequence[str]) -> None:
+    def _undo(self, command: Sequence[str]) -> None:
         with suppress(OSError):  # a lease that cannot be renewed ends all faults
             levers.renew(self._lease, clock=self._clock)
-        said = " ".join(words)[:120]
+        message = " ".join(command)[:120]
         try:
-            done = subprocess.run(
-                words, cwd=self.campaign.folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=UNDO_S,
+            process = subprocess.run(
+                command, cwd=self.campaign.folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=UNDO_S,
                 check=False, start_new_session=True,
             )  # fmt: skip
         except (OSError, subprocess.TimeoutExpired) as error:
-            why = error.strerror if isinstance(error, OSError) else f"it did not end within {UNDO_S:g} s"
-            self._not_undone(f"`{said}`: {why}")
+            reason = error.strerror if isinstance(error, OSError) else f"it did not end within {UNDO_S:g} s"
+            self._not_undone(f"`{message}`: {reason}")
             return
-        if done.returncode:
-            text = done.stderr.decode("utf-8", "replace").strip().splitlines()
-            self._not_undone(f"`{said}`: exit code {done.returncode}{f', {line(text[-1], 120)}' if text else ''}")
+        if process.returncode:
+            text = process.stderr.decode("utf-8", "replace").strip().splitlines()
+            self._not_undone(f"`{message}`: exit code {process.returncode}{f', {line(text[-1], 120)}' if text else ''}")
 
     def _delete_lanes(self, url: str) -> None:
         from chaoslab.wire.lane_names import delete_all
@@ -455,7 +459,7 @@ class Runner:
         }  # fmt: skip
 
     def _result(self) -> str:
-        states = {each.state for each in self.story.own}
+        states = {unit.state for unit in self.story.own}
         return next((state for state in ("broken", "failed", "unproven") if state in states), "held")
 
     def _progress(self, *, last: bool = False) -> None:
@@ -471,24 +475,24 @@ class Runner:
                 f"{standings.bad} failed, {standings.open} open, {gauge.harm} harm, {gauge.faults} faults met"
             )
 
-    def _notify(self, what: str, **told: Any) -> None:
+    def _notify(self, kind: str, **fields: Any) -> None:
         """Tells whoever is to be told. One that cannot be reached stops nothing."""
-        asked = self.spec.notify
-        if asked is None:
+        request = self.spec.notify
+        if request is None:
             return
-        said = {"campaign": self.spec.campaign, "what": what, **told, "not_undone": self.story.not_undone}
+        message = {"campaign": self.spec.campaign, "what": kind, **fields, "not_undone": self.story.not_undone}
         try:
-            if asked.webhook is not None:
+            if request.webhook is not None:
                 import httpx
 
-                httpx.post(asked.webhook, json=said, timeout=5.0).raise_for_status()
+                httpx.post(request.webhook, json=message, timeout=5.0).raise_for_status()
             else:
                 subprocess.run(
-                    asked.command or [], cwd=self.campaign.folder, input=json.dumps(said).encode(), timeout=10.0,
+                    request.command or [], cwd=self.campaign.folder, input=json.dumps(message).encode(), timeout=10.0,
                     check=True, capture_output=True,
                 )  # fmt: skip
         except Exception as error:  # noqa: BLE001 - whatever it is, the campaign goes on
-            self._journal.note("note", text=f"nobody was told of '{what}': {line(str(error), 160)}")
+            self._journal.note("note", text=f"nobody was told of '{kind}': {line(str(error), 160)}")
 
 
 def left_words(name: str, group: int | None, file: Path) -> str:
@@ -499,7 +503,7 @@ def left_words(name: str, group: int | None, file: Path) -> str:
     )
 
 
-def act(folder: Path, do: str, why: str) -> str:
+def run_action(folder: Path, do: str, reason: str) -> str:
     """Stops, pauses or resumes the campaign in a folder, by its levers. Returns the result in words. Raises
     LookupError: it was never run, or knows no such word. OSError: a lever cannot be pulled."""
     if do not in WORDS:
@@ -508,18 +512,18 @@ def act(folder: Path, do: str, why: str) -> str:
     if not story.instance:
         raise LookupError(f"{folder.name} was never run in {folder.parent}")
     if story.ended:
-        left = [each for each in story.left if do == "stop" and each.group is not None]
-        for each in left:
-            end_group(each.group or 0, str(folder.absolute() / LIMITS))
-            Journal(folder).note("ended step", group=each.group)
-        said = f"; it had left {', '.join(each.name for each in left)}, which ends now" if left else ""
-        return f"it has ended already: {story.ended}{said}"
+        rest = [unit for unit in story.left if do == "stop" and unit.group is not None]
+        for unit in rest:
+            end_group(unit.group or 0, str(folder.absolute() / LIMITS))
+            Journal(folder).note("ended step", group=unit.group)
+        message = f"; it had left {', '.join(unit.name for unit in rest)}, which ends now" if rest else ""
+        return f"it has ended already: {story.ended}{message}"
     if do == "resume":
         return "it goes on" if levers.release(folder / PAUSED) else "it was not paused"
     if do == "pause":
-        levers.pull(folder / PAUSED, why)
+        levers.pull(folder / PAUSED, reason)
         return "its runs wait after the trials that are under way, and no step begins"
-    levers.pull(folder / LEVER, why)
+    levers.pull(folder / LEVER, reason)
     if not is_alive(story.pid):
         return "its process is gone: its faults have ended, and chaoslab campaign run takes it back"
     return "its faults end now, and it takes back what it did"

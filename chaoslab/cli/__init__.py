@@ -71,34 +71,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if "_ARGCOMPLETE" in inherited():  # a press of Tab, told by the script of `chaoslab completion`
             from chaoslab.cli.completion import complete
 
-            complete(_parser)
+            complete(_build_parser)
         open_streams()
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        return _exit_code(lambda: _command(given, alone=arguments is None))
+        return _exit_code(lambda: _command(words, alone=arguments is None))
     finally:
         if arguments is None:  # a program of its own: nothing is left that Ctrl-C could interrupt
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             gc.freeze()  # else the collector walks through all libraries at the end, most of a second after LangChain
 
 
-def _command(given: Sequence[str], *, alone: bool) -> int:
-    if given and given[0] in ("-h", "--help", "--all"):
-        print(_overview(more="--all" in given))
+def _command(words: Sequence[str], *, alone: bool) -> int:
+    if words and words[0] in ("-h", "--help", "--all"):
+        print(_render_overview(more="--all" in words))
         return 0
-    options, unknown = _parser(given).parse_known_args(given)
+    options, unknown = _build_parser(words).parse_known_args(words)
     if unknown and not any(word.startswith("-") for word in unknown):  # such as a run's name after an option
-        options, unknown = options.parser.parse_known_intermixed_args(given[1:])
+        options, unknown = options.parser.parse_known_intermixed_args(words[1:])
     if unknown:  # reported by the command that does not know them
-        options.parser.error(_not_understood(options, given, unknown))
+        options.parser.error(_describe_unknown(options, words, unknown))
     if alone and options.is_apart(options):
-        from chaoslab.cli._apart import apart
+        from chaoslab.cli._apart import run_in_child
 
-        return apart(lambda: _exit_code(lambda: _done(options)))
-    return _done(options)
+        return run_in_child(lambda: _exit_code(lambda: _run_parsed(options)))
+    return _run_parsed(options)
 
 
-def _done(options: argparse.Namespace) -> int:
+def _run_parsed(options: argparse.Namespace) -> int:
     code: int = options.command(options)
     sys.stdout.flush()
     return code
@@ -113,29 +113,33 @@ def _exit_code(work: Callable[[], int]) -> int:
     except extras.Incomplete as error:
         return refuse(error)
     except ModuleNotFoundError as error:
-        return refuse(extras.without_core(error))
+        return refuse(extras.explain_missing_core(error))
     except OSError as error:
         if error.errno not in NO_ROOM or error.filename:
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes the rest once more at exit
-        said = f"what this command prints cannot be written ({error.strerror}): make room"
-        return refuse(OSError(error.errno, said), code=LAB_DOWN)
+        message = f"what this command prints cannot be written ({error.strerror}): make room"
+        return refuse(OSError(error.errno, message), code=LAB_DOWN)
 
 
-def _not_understood(options: argparse.Namespace, given: Sequence[str], unknown: Sequence[str]) -> str:
+def _describe_unknown(options: argparse.Namespace, words: Sequence[str], unknown: Sequence[str]) -> str:
     """The message for unknown arguments. If the command takes settings, it names the settings that may have been
     meant."""
     if hasattr(options, "settings"):
         from chaoslab.config.effective import as_settings
 
-        if meant := as_settings(given, unknown):
+        if meant := as_settings(words, unknown):
             named = [word.partition("=")[0] for word in unknown if word.startswith("-")]
-            how = "is given as the setting" if len(named) == 1 else "are given as the settings"
-            return f"{' '.join(named)[:120]} {how} {meant}"
+            phrase = "is given as the setting" if len(named) == 1 else "are given as the settings"
+            return f"{' '.join(named)[:120]} {phrase} {meant}"
     from chaoslab.base import foreign, former
 
-    known = foreign.OPTIONS | former.OPTIONS
-    instead = (f": {known[word]}" for each in unknown if (word := each.partition("=")[0]) in known)
+    replacements = foreign.OPTIONS | former.OPTIONS
+    instead = (
+        f": {replacements[word]}"
+        for unknown_word in unknown
+        if (word := unknown_word.partition("=")[0]) in replacements
+    )
     return f"unrecognized arguments: {' '.join(unknown)}{next(instead, '')}"
 
 
@@ -149,28 +153,28 @@ def _is_apart(command: Command, options: argparse.Namespace) -> bool:
     return command.is_apart(options) if hasattr(command, "is_apart") else getattr(command, "IS_APART", False)
 
 
-def _overview(*, more: bool) -> str:
+def _render_overview(*, more: bool) -> str:
     """The help of `chaoslab` itself, in lines of at most 80 columns: the commands by group."""
     lines = ["usage: chaoslab COMMAND …", "", "A chaos lab for LLM agents."]
     for group, names in (GROUPS | MORE if more else GROUPS).items():
         lines += ["", f"{group}:"]
         for name in names:
-            first, *rest = textwrap.wrap(_module(name).HELP, 64)
+            first, *rest = textwrap.wrap(_import_command(name).HELP, 64)
             lines += [f"  {name:<13} {first}", *(" " * 16 + line for line in rest)]
     ends = ["chaoslab COMMAND --help: its options", "chaoslab --version: the version"]
     return "\n".join([*lines, "", *([] if more else ["chaoslab --all: the other commands"]), *ends])
 
 
-def _module(name: str) -> Command:
+def _import_command(name: str) -> Command:
     return cast(Command, import_module(f"{__name__}.{FORMER.get(name, name).replace('-', '_')}"))
 
 
-def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
+def _build_parser(words: Sequence[str]) -> argparse.ArgumentParser:
     parser = Parser(prog="chaoslab", formatter_class=Help)
     parser.add_argument("--version", action="version", version=f"chaoslab {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for name in given[:1] if given and given[0] in (*COMMANDS, *FORMER) else COMMANDS:
-        command = _module(name)
+    for name in words[:1] if words and words[0] in (*COMMANDS, *FORMER) else COMMANDS:
+        command = _import_command(name)
         its_own = commands.add_parser(
             name,
             help=command.HELP,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from chaoslab.scenarios.scenario import Scenario
 
 
-def code_of(work: Callable[[], int], *refused: type[Exception]) -> int:
+def exit_code_of(work: Callable[[], int], *refused: type[Exception]) -> int:
     """The exit code of `work`: 2 if something of the user's is wrong, 3 if the lab failed, 4 if what was tried proves
     nothing; all are told. Ctrl-C ends
     it between two trials. `refused`: further errors by which something of the user's is wrong."""
@@ -45,7 +45,7 @@ def code_of(work: Callable[[], int], *refused: type[Exception]) -> int:
 
 
 @contextmanager
-def telling(so_far: Callable[[], str]) -> Iterator[None]:
+def report_interrupt(so_far: Callable[[], str]) -> Iterator[None]:
     """A context in which Ctrl-C is told in one line, with what there is so far."""
     try:
         yield
@@ -54,9 +54,9 @@ def telling(so_far: Callable[[], str]) -> Iterator[None]:
         raise
 
 
-def with_code(run: Callable[[argparse.Namespace], int]) -> Callable[[argparse.Namespace], int]:
-    """The command with an exit code for whatever keeps it from its end, as `code_of` gives it."""
-    return lambda options: code_of(lambda: run(options))
+def returns_exit_code(run: Callable[[argparse.Namespace], int]) -> Callable[[argparse.Namespace], int]:
+    """The command with an exit code for whatever keeps it from its end, as `exit_code_of` gives it."""
+    return lambda options: exit_code_of(lambda: run(options))
 
 
 def check_place(option: str, path: Path | None) -> None:
@@ -77,29 +77,29 @@ def check_place(option: str, path: Path | None) -> None:
         raise ScenarioError(f"{option} {path}: nothing can be written there: make it writable, or name another place")
 
 
-def given_in(options: argparse.Namespace) -> list[str]:
+def rerun_options(options: argparse.Namespace) -> list[str]:
     """The options on which a trial depends."""
     seed = ["--seed", str(options.seed)] if options.seed is not None else []
-    return [*seed, *(word for each in options.set for word in ("--set", each))]
+    return [*seed, *(word for setting in options.set for word in ("--set", setting))]
 
 
-def matching(scenarios: Sequence[Scenario], only: str, of: str = "") -> list[Scenario]:
-    """The scenarios with this text in their names. `of`: the file that has them. Raises ScenarioError: there is
+def select_scenarios(scenarios: Sequence[Scenario], only: str, source: str = "") -> list[Scenario]:
+    """The scenarios with this text in their names. `source`: the file that has them. Raises ScenarioError: there is
     none."""
     from chaoslab.scenarios.located import ScenarioError
 
-    if found := [each for each in scenarios if only in each.name]:
-        return found
-    names = ", ".join(each.name for each in scenarios)
-    raise ScenarioError(f"no scenario{of and f' of {of}'} has '{only}' in its name: there are {names}")
+    if matches := [scenario for scenario in scenarios if only in scenario.name]:
+        return matches
+    names = ", ".join(scenario.name for scenario in scenarios)
+    raise ScenarioError(f"no scenario{source and f' of {source}'} has '{only}' in its name: there are {names}")
 
 
-def the_one(scenarios: Sequence[Scenario], only: str, of: str) -> Scenario:
+def select_scenario(scenarios: Sequence[Scenario], only: str, source: str) -> Scenario:
     """The same, where one is wanted. Raises ScenarioError: there is none, or there are several."""
     from chaoslab.scenarios.located import ScenarioError
 
-    found = [each for each in scenarios if only in each.name]
-    if len(found) != 1:
-        names = f" ({', '.join(each.name for each in found)})" if found else ""
-        raise ScenarioError(f"{of} has {len(found)} such scenarios{names}: choose one with -k")
-    return found[0]
+    matches = [scenario for scenario in scenarios if only in scenario.name]
+    if len(matches) != 1:
+        names = f" ({', '.join(scenario.name for scenario in matches)})" if matches else ""
+        raise ScenarioError(f"{source} has {len(matches)} such scenarios{names}: choose one with -k")
+    return matches[0]

@@ -30,27 +30,30 @@ def is_apart(options: argparse.Namespace) -> bool:
     from chaoslab.config.settings import inherited
     from chaoslab.execution.spec import is_of_one_process
 
-    given = {"WORLD": inherited().get("WORLD"), **dict(each.split("=", 1) for each in options.settings if "=" in each)}
-    return is_of_one_process(getattr(options, "world", None) or given["WORLD"])
+    world_setting = {
+        "WORLD": inherited().get("WORLD"),
+        **dict(setting.split("=", 1) for setting in options.settings if "=" in setting),
+    }
+    return is_of_one_process(getattr(options, "world", None) or world_setting["WORLD"])
 
 
-def run(given: Sequence[str], options: argparse.Namespace, *, ruled: Gate) -> int:
+def run(settings: Sequence[str], options: argparse.Namespace, *, ruled: Gate) -> int:
     """Runs the lab with these settings, and prints what the options ask for; returns the exit code."""
     from chaoslab.lab.launch import LOGS
 
-    return otlp.sending(options, LOGS, lambda: _run(given, options, ruled=ruled))
+    return otlp.sending(options, LOGS, lambda: _run(settings, options, ruled=ruled))
 
 
-def _run(given: Sequence[str], options: argparse.Namespace, *, ruled: Gate) -> int:
+def _run(settings: Sequence[str], options: argparse.Namespace, *, ruled: Gate) -> int:
     from chaoslab.config.settings import with_variables
     from chaoslab.lab.launch import start
     from chaoslab.record.held import MAIN
 
     if not options.json and not options.quiet:
-        return start(given, gate=ruled).code
+        return start(settings, gate=ruled).code
     variables = {"COMPOSE_PROGRESS": "quiet"} if options.quiet else {}
-    with aside(silent=options.quiet), with_variables(variables):
-        code, folder = start(given, gate=ruled, quiet=options.quiet)
+    with redirect_stdout(silent=options.quiet), with_variables(variables):
+        code, folder = start(settings, gate=ruled, quiet=options.quiet)
     if folder is not None and (folder / f"{MAIN}.log").exists():
         from chaoslab.cli import summary
 
@@ -59,16 +62,16 @@ def _run(given: Sequence[str], options: argparse.Namespace, *, ruled: Gate) -> i
 
 
 @contextmanager
-def aside(*, silent: bool) -> Iterator[None]:
+def redirect_stdout(*, silent: bool) -> Iterator[None]:
     """A context in which what this process and its children print goes to standard error, or nowhere."""
     sys.stdout.flush()
-    kept = os.dup(1)
-    other = os.open(os.devnull, os.O_WRONLY) if silent else os.dup(2)
-    os.dup2(other, 1)
-    os.close(other)
+    stdout_copy = os.dup(1)
+    replacement = os.open(os.devnull, os.O_WRONLY) if silent else os.dup(2)
+    os.dup2(replacement, 1)
+    os.close(replacement)
     try:
         yield
     finally:
         sys.stdout.flush()
-        os.dup2(kept, 1)
-        os.close(kept)
+        os.dup2(stdout_copy, 1)
+        os.close(stdout_copy)

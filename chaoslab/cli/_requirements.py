@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from chaoslab.base.commandline import typed
-from chaoslab.base.parsers import bounded
+from chaoslab.base.commandline import make_type
+from chaoslab.base.parsers import parse_bounded
 
 if TYPE_CHECKING:
     from chaoslab.reports.gate import Gate
 
-SHARE = typed(lambda text: bounded(text, 0.0, 1.0, "a share from 0 to 1, as in 0.9"))
+SHARE = make_type(lambda text: parse_bounded(text, 0.0, 1.0, "a share from 0 to 1, as in 0.9"))
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,28 +20,28 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--min-correct", type=SHARE, metavar="SHARE", help="exit code 1 below this share of correct trials, as in 0.9")
     add(
         "--fail-on",
-        type=_outcomes,
+        type=parse_outcomes,
         default=(),
         metavar="OUTCOMES",
         help="exit code 1 if a trial ends so: harm,wrong,failed,hung …",
     )
 
 
-def of(options: argparse.Namespace) -> Gate:
+def gate_of(options: argparse.Namespace) -> Gate:
     """The gate that the options describe."""
     from chaoslab.reports.gate import Gate
 
     return Gate(options.min_correct, options.fail_on)
 
 
-def of_or_by_itself(options: argparse.Namespace) -> Gate:
+def gate_or_default(options: argparse.Namespace) -> Gate:
     """The same; where the options ask for nothing, the requirements that hold by themselves."""
     from chaoslab.reports.gate import BY_ITSELF
 
-    return of(options) or BY_ITSELF
+    return gate_of(options) or BY_ITSELF
 
 
-def _outcomes(text: str) -> tuple[str, ...]:
+def parse_outcomes(text: str) -> tuple[str, ...]:
     from chaoslab.reports import gate
 
-    return gate.outcomes(text)
+    return gate.parse_outcomes(text)

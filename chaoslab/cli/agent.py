@@ -25,11 +25,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--config", type=path, help="a JSON file (default: the lab's own agent/config.json)")
     parser.add_argument("--prompts", type=path, help="a JSON file of prompts (default: PROMPTS)")
-    for part in HOSTS:
+    for host_part in HOSTS:
         parser.add_argument(
-            f"--{part}-host",
+            f"--{host_part}-host",
             type=host,
-            help=f"where the lab's {part} listen{'s' if part != 'tools' else ''} (default: as configured)",
+            help=f"where the lab's {host_part} listen{'s' if host_part != 'tools' else ''} (default: as configured)",
         )
     parser.add_argument("--report", action="store_true", help="at its end write report and charts, as `chaoslab lab`")
     parser.add_argument(
@@ -45,19 +45,21 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     from chaoslab.agent.asked import AskedAgent
 
-    asked = AskedAgent.of(options, {f"{part}_host": getattr(options, f"{part}_host") for part in HOSTS})
+    agent_request = AskedAgent.of(
+        options, {f"{host_part}_host": getattr(options, f"{host_part}_host") for host_part in HOSTS}
+    )
     code, folder = 2, None
-    if asked is not None:
+    if agent_request is not None:
         with no_garbage():
             from chaoslab.agent import command
-            from chaoslab.lab.twins import twins
+            from chaoslab.lab.twins import open_twins
         gc.freeze()  # what is loaded stays
-        code, folder = command.run(options, asked, twins)
+        code, folder = command.run(options, agent_request, open_twins)
     if options.report and folder is not None:
-        from chaoslab.lab.launch import leave
+        from chaoslab.lab.launch import report_end
         from chaoslab.reports.gate import Gate
 
-        code = leave(folder, code, gate=Gate(), drawn=options.charts)
+        code = report_end(folder, code, gate=Gate(), drawn=options.charts)
     if options.last:
         print(f"\n{options.last}", flush=True)
     return code

@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chaoslab.base.commandline import as_json, filled, path, print_json, refuse
-from chaoslab.cli._ended import with_code
-from chaoslab.cli._runs_written import start_logs
+from chaoslab.base.commandline import as_json, parse_nonempty, path, print_json, refuse
+from chaoslab.cli._ended import returns_exit_code
+from chaoslab.cli._runs_written import make_logs_folder
 
 if TYPE_CHECKING:
     from chaoslab.campaigns.journal import JournalStory
@@ -29,46 +29,48 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="the folder of campaigns, each with its runs, its journal and its page (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument("--fresh", action="store_true", help="with run: begin anew one that was broken off")
-    parser.add_argument("--why", type=filled, metavar="TEXT", help="with stop and pause: the reason")
+    parser.add_argument("--why", type=parse_nonempty, metavar="TEXT", help="with stop and pause: the reason")
     parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
     as_json(parser)
 
 
-@with_code
+@returns_exit_code
 def run(options: argparse.Namespace) -> int:
-    from chaoslab.campaigns.load import load, plain
+    from chaoslab.campaigns.load import load, to_plain
     from chaoslab.reports.page import count
 
     campaign = load(options.file)
     if options.do == "check":
         if options.json:
-            print_json(**plain(campaign))
+            print_json(**to_plain(campaign))
         else:
             steps, probes = count(len(campaign.units), "step"), count(len(campaign.spec.steady), "probe")
             print(f"{options.file}: {steps}, {probes}: nothing is wrong")
         return 0
     if options.do == "run":
-        return _go(campaign, options)
+        return _run_campaign(campaign, options)
     from chaoslab.campaigns.journal import read
-    from chaoslab.campaigns.running import act
+    from chaoslab.campaigns.running import run_action
 
     folder = options.logs / campaign.slug
     if options.do != "status":
         try:
-            print(f"{campaign.spec.campaign}: {act(folder, options.do, options.why or f'campaign {options.do}')}")
+            print(
+                f"{campaign.spec.campaign}: {run_action(folder, options.do, options.why or f'campaign {options.do}')}"
+            )
         except LookupError as error:
             return refuse(error)
         return 0
     story = read(folder)
     if not story.instance:
         return refuse(LookupError(f"{campaign.spec.campaign} was never run in {options.logs}"))
-    return _told(campaign, story, folder, options)
+    return _print_report(campaign, story, folder, options)
 
 
-def _go(campaign: Campaign, options: argparse.Namespace) -> int:
+def _run_campaign(campaign: Campaign, options: argparse.Namespace) -> int:
     from chaoslab.campaigns.running import AlreadyRunning, Runner
 
-    start_logs(options.logs)
+    make_logs_folder(options.logs)
 
     def tell(text: str) -> None:
         if not options.quiet:
@@ -80,12 +82,12 @@ def _go(campaign: Campaign, options: argparse.Namespace) -> int:
     except AlreadyRunning as error:
         return refuse(error)
     except KeyboardInterrupt:
-        _told(campaign, runner.story, runner.folder, options)
+        _print_report(campaign, runner.story, runner.folder, options)
         raise
-    return _told(campaign, story, runner.folder, options)
+    return _print_report(campaign, story, runner.folder, options)
 
 
-def _told(campaign: Campaign, story: JournalStory, folder: Path, options: argparse.Namespace) -> int:
+def _print_report(campaign: Campaign, story: JournalStory, folder: Path, options: argparse.Namespace) -> int:
     """Prints the report, and returns the exit code."""
     from chaoslab.campaigns.report import page, plain, text
 

@@ -6,7 +6,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from chaoslab.base.commandline import as_json, filled, print_json
+from chaoslab.base.commandline import as_json, parse_nonempty, print_json
 from chaoslab.base.terminal import clean
 
 HELP = "scenario files, or settings in a .env: tell what is wrong with them, without running anything"
@@ -18,7 +18,7 @@ COMPOSE = "compose"
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "files", type=filled, nargs="*", metavar="FILE", help="scenario files, folders of them, or a .env"
+        "files", type=parse_nonempty, nargs="*", metavar="FILE", help="scenario files, folders of them, or a .env"
     )
     parser.add_argument("--schema", action="store_true", help="print the JSON Schema of scenario files, for editors")
     as_json(parser)
@@ -28,19 +28,19 @@ def run(options: argparse.Namespace) -> int:
     from chaoslab.base.commandline import refuse
 
     if len(options.files) == 1 and Path(options.files[0]).name == ENV and not options.json:
-        return _settings(Path(options.files[0]))
-    from chaoslab.scenarios.files import found
+        return _check_settings(Path(options.files[0]))
+    from chaoslab.scenarios.files import find_scenario_files
     from chaoslab.scenarios.lab_agent import LAB
     from chaoslab.scenarios.load import ScenarioErrors, load
-    from chaoslab.scenarios.scenario import folders_of
-    from chaoslab.scenarios.schema import schema
-    from chaoslab.scenarios.sources import lost
+    from chaoslab.scenarios.scenario import module_folders
+    from chaoslab.scenarios.schema import build_schema
+    from chaoslab.scenarios.sources import explain_lost
 
     if options.schema:
-        print(json.dumps(schema(), indent=2))
+        print(json.dumps(build_schema(), indent=2))
         return 0
     try:
-        paths = found([Path(name) for name in options.files])
+        paths = find_scenario_files([Path(name) for name in options.files])
     except LookupError as error:
         return refuse(error)
     wrong = 0
@@ -50,9 +50,15 @@ def run(options: argparse.Namespace) -> int:
         lines: list[str] = []
         try:
             scenarios = load(path)
-            names = [each.name for each in scenarios]
-            dotted = dict.fromkeys(one for each in scenarios for one in each.spec.dotted if one != LAB)
-            lines = [f"{path}: {one}: {why}" for one in dotted if (why := lost(one, folders_of(path.parent)))]
+            names = [scenario.name for scenario in scenarios]
+            dotted = dict.fromkeys(
+                dotted_name for scenario in scenarios for dotted_name in scenario.spec.dotted if dotted_name != LAB
+            )
+            lines = [
+                f"{path}: {dotted_name}: {reason}"
+                for dotted_name in dotted
+                if (reason := explain_lost(dotted_name, module_folders(path.parent)))
+            ]
         except ScenarioErrors as error:
             lines = list(error.lines)
         wrong += bool(lines)
@@ -68,14 +74,14 @@ def run(options: argparse.Namespace) -> int:
     return 2 if wrong else 0
 
 
-def _settings(path: Path) -> int:
+def _check_settings(path: Path) -> int:
     """Checks the settings that a run would have from this file and the environment: names, values, the world and the
     file of prompts."""
     from chaoslab.config import settings
     from chaoslab.config.scenario import check_world, from_settings
 
     notes: list[str] = []
-    lines = settings.wrong_in(path)
+    lines = settings.find_wrong(path)
     if not lines:
         try:
             chosen = settings.load(env_file=path)
@@ -94,6 +100,6 @@ def _settings(path: Path) -> int:
     if lines:
         print(*map(clean, lines), sep="\n", file=sys.stderr)
         return 2
-    where = f"{path.name} and the environment" if path.exists() else f"the environment; there is no {path.name}"
-    print(*notes, f"nothing is wrong with the settings of {where}", sep="\n")
+    sources = f"{path.name} and the environment" if path.exists() else f"the environment; there is no {path.name}"
+    print(*notes, f"nothing is wrong with the settings of {sources}", sep="\n")
     return 0

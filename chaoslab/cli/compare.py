@@ -9,9 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chaoslab.analysis.verdict.standing import OPEN_MAX
-from chaoslab.base.commandline import PROVES_NOTHING, as_json, filled, print_json, refuse, seed, typed, whole
-from chaoslab.base.parsers import bounded
-from chaoslab.cli._ended import matching, telling, with_code
+from chaoslab.base.commandline import (
+    PROVES_NOTHING,
+    as_json,
+    make_type,
+    parse_nonempty,
+    print_json,
+    refuse,
+    seed,
+    whole_number,
+)
+from chaoslab.base.parsers import parse_bounded
+from chaoslab.cli._ended import report_interrupt, returns_exit_code, select_scenarios
 from chaoslab.cli._requirements import SHARE
 
 if TYPE_CHECKING:
@@ -25,38 +34,50 @@ FAILED = 1
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("base", metavar="BASE", type=filled, help="the base's scenario file, or a run in logs/")
-    parser.add_argument("new", metavar="NEW", type=filled, nargs="?", help="those of the new side (the same)")
-    parser.add_argument("--agent", type=filled, metavar="NAME", help="the agent of the new side, as module:name")
-    parser.add_argument("--fresh", type=filled, metavar="NAME", help="what makes the agent of the new side")
-    parser.add_argument("--prompt", type=filled, metavar="TEXT", help="what the new side is asked instead")
-    parser.add_argument("--model", type=filled, metavar="NAME", help="the new side's variable MODEL, for its agent")
+    parser.add_argument("base", metavar="BASE", type=parse_nonempty, help="the base's scenario file, or a run in logs/")
+    parser.add_argument("new", metavar="NEW", type=parse_nonempty, nargs="?", help="those of the new side (the same)")
     parser.add_argument(
-        "--revisions", type=filled, nargs="+", metavar="REV", help="two Git revisions of the code, or one and now's"
+        "--agent", type=parse_nonempty, metavar="NAME", help="the agent of the new side, as module:name"
+    )
+    parser.add_argument("--fresh", type=parse_nonempty, metavar="NAME", help="what makes the agent of the new side")
+    parser.add_argument("--prompt", type=parse_nonempty, metavar="TEXT", help="what the new side is asked instead")
+    parser.add_argument(
+        "--model", type=parse_nonempty, metavar="NAME", help="the new side's variable MODEL, for its agent"
+    )
+    parser.add_argument(
+        "--revisions",
+        type=parse_nonempty,
+        nargs="+",
+        metavar="REV",
+        help="two Git revisions of the code, or one and now's",
     )
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a value of the new side")
-    parser.add_argument("-n", "--trials", type=whole(1, 100_000), default=200, help="the most pairs (%(default)s)")
+    parser.add_argument(
+        "-n", "--trials", type=whole_number(1, 100_000), default=200, help="the most pairs (%(default)s)"
+    )
     parser.add_argument("--alpha", type=alpha, default=0.05, help="the chance of a false verdict (%(default)s)")
     add_open_max(parser)
-    parser.add_argument("--a-a", type=whole(1, 1000), metavar="N", help="compare the base with itself, so many times")
+    parser.add_argument(
+        "--a-a", type=whole_number(1, 1000), metavar="N", help="compare the base with itself, so many times"
+    )
     parser.add_argument(
         "--shrink",
         action="store_true",
         help="look for a cause of pairs that changed, of which no fault can be left out",
     )
     parser.add_argument("--seed", type=seed, help="seed of the faults' dice, in place of the scenario's own")
-    parser.add_argument("--jobs", type=whole(1, 1024), default=1, help="processes (%(default)s)")
+    parser.add_argument("--jobs", type=whole_number(1, 1024), default=1, help="processes (%(default)s)")
     parser.add_argument("-k", dest="only", default="", metavar="TEXT", help="the scenarios with this text in the name")
     parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
     as_json(parser)
 
 
-@typed
+@make_type
 def alpha(text: str) -> float:
     """The type of an argument that is a chance."""
-    value = bounded(text, 0.0, 1.0, what := "a number between 0 and 1, as in 0.05")
+    value = parse_bounded(text, 0.0, 1.0, rule := "a number between 0 and 1, as in 0.05")
     if value in (0.0, 1.0):
-        raise ValueError(what)
+        raise ValueError(rule)
     return value
 
 
@@ -68,113 +89,117 @@ def add_open_max(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-@with_code
+@returns_exit_code
 def run(options: argparse.Namespace) -> int:
     from chaoslab.scenarios.located import SUFFIXES
 
-    of_scenarios = [Path(each).suffix in SUFFIXES for each in (options.base, options.new) if each]
+    of_scenarios = [Path(side).suffix in SUFFIXES for side in (options.base, options.new) if side]
     changed = [f"{key}={getattr(options, key)}" for key in ("agent", "fresh") if getattr(options, key)]
-    prompt = [] if options.prompt is None else [f"prompt={_quoted(options.prompt)}"]
+    prompt = [] if options.prompt is None else [f"prompt={_quote(options.prompt)}"]
     ways = [name for name in ("model", "revisions", "a_a") if getattr(options, name) is not None]
-    others = [options.new, *options.set, *changed, *prompt]
-    if len(ways) > 1 or (ways and any(others)):
+    new_side_options = [options.new, *options.set, *changed, *prompt]
+    if len(ways) > 1 or (ways and any(new_side_options)):
         named = f"--{ways[0].replace('_', '-')}"
         return refuse(ValueError(f"{named} says what the new side is: leave out what else says so"))
     if not all(of_scenarios):
-        if any(of_scenarios) or options.new is None or ways or any(others[1:]):
+        if any(of_scenarios) or options.new is None or ways or any(new_side_options[1:]):
             return refuse(ValueError("runs are compared with runs: give two of them, by their names in logs/"))
-        from chaoslab.scenarios.comparing import of_runs
+        from chaoslab.scenarios.comparing import compare_runs
 
         try:
-            return _said(of_runs(options.base, options.new, alpha=options.alpha, open_max=options.open_max), options)
+            return _print_comparison(
+                compare_runs(options.base, options.new, alpha=options.alpha, open_max=options.open_max), options
+            )
         except LookupError as error:
             return refuse(error)
-    if not ways and not any(others):
-        given = "NEW, --agent, --fresh, --prompt, --model, --revisions or --set, or --a-a N"
-        return refuse(ValueError(f"both sides are the same: give {given}"))
+    if not ways and not any(new_side_options):
+        choices = "NEW, --agent, --fresh, --prompt, --model, --revisions or --set, or --a-a N"
+        return refuse(ValueError(f"both sides are the same: give {choices}"))
     if options.a_a is not None:
-        return _against_itself(options)
+        return _compare_with_itself(options)
     with ExitStack() as stack:
         name, base, new = _sides(options, [*options.set, *changed, *prompt], stack)
-        return _said(_compared(options, base, new, name), options)
+        return _print_comparison(_compare_sides(options, base, new, name), options)
 
 
 def _sides(options: argparse.Namespace, changed: list[str], stack: ExitStack) -> tuple[str, Any, Any]:
     """The name of what is compared, and both sides."""
-    from chaoslab.scenarios.comparing import of_scenarios
-    from chaoslab.scenarios.revisions import SideWork, models, revisions
+    from chaoslab.scenarios.comparing import open_scenario_sides
+    from chaoslab.scenarios.revisions import SideWork, open_models, open_revisions
 
-    what = SideWork(Path(options.base), (), options.only, options.seed, options.jobs)
+    work = SideWork(Path(options.base), (), options.only, options.seed, options.jobs)
     if options.revisions:
         names = " and ".join([*options.revisions, *(["now"] if len(options.revisions) == 1 else [])])
-        return f"{options.base}, {names}", *stack.enter_context(revisions(what, options.revisions))
+        return f"{options.base}, {names}", *stack.enter_context(open_revisions(work, options.revisions))
     if options.model:
-        return f"{options.base}, model {options.model}", *stack.enter_context(models(what, options.model))
-    bases = _chosen(options, options.base)
-    news = _chosen(options, options.new or options.base, changed)
-    but = ("prompt", "turns") if options.prompt is not None else ()
+        return f"{options.base}, model {options.model}", *stack.enter_context(open_models(work, options.model))
+    bases = _load_chosen(options, options.base)
+    news = _load_chosen(options, options.new or options.base, changed)
+    ignored_keys = ("prompt", "turns") if options.prompt is not None else ()
     name = bases[0].name if len(bases) == 1 else options.base
-    return name, *of_scenarios(bases, news, seed=options.seed, jobs=options.jobs, but=but)
+    return name, *open_scenario_sides(bases, news, seed=options.seed, jobs=options.jobs, but=ignored_keys)
 
 
-def _compared(options: argparse.Namespace, base: Any, new: Any, name: str) -> Comparison:
-    from chaoslab.scenarios.comparing import paired
+def _compare_sides(options: argparse.Namespace, base: Any, new: Any, name: str) -> Comparison:
+    from chaoslab.scenarios.comparing import compare_sides
 
     so_far: list[Comparison] = []
 
-    def tell(found: Comparison) -> None:
-        so_far[:] = [found]
+    def tell(comparison: Comparison) -> None:
+        so_far[:] = [comparison]
         if not options.quiet:
-            print(f"{len(found.pairs)} of {options.trials} pairs: {found.verdict}", file=sys.stderr, flush=True)
+            print(
+                f"{len(comparison.pairs)} of {options.trials} pairs: {comparison.verdict}", file=sys.stderr, flush=True
+            )
 
-    how = {
+    limits = {
         "trials": options.trials, "alpha": options.alpha, "shrink": options.shrink, "open_max": options.open_max,
     }  # fmt: skip
-    with telling(lambda: so_far[0].in_words()[0] if so_far else "no pair was tried"):
-        found = paired(base, new, tell=tell, name=name, **how)
-    if options.model and not any(options.model in each.new.models for each in found.pairs):
-        found.notes.append(f"no request of the new side asked for {options.model}: its agent has to read MODEL")
-    return found
+    with report_interrupt(lambda: so_far[0].in_words()[0] if so_far else "no pair was tried"):
+        result = compare_sides(base, new, tell=tell, name=name, **limits)
+    if options.model and not any(options.model in pair.new.models for pair in result.pairs):
+        result.notes.append(f"no request of the new side asked for {options.model}: its agent has to read MODEL")
+    return result
 
 
-def _chosen(options: argparse.Namespace, file: str, changed: list[str] | None = None) -> list[Scenario]:
+def _load_chosen(options: argparse.Namespace, file: str, changed: list[str] | None = None) -> list[Scenario]:
     from chaoslab.scenarios.load import load
 
-    return matching(load(Path(file), changed=changed or []), options.only, file)
+    return select_scenarios(load(Path(file), changed=changed or []), options.only, file)
 
 
-def _against_itself(options: argparse.Namespace) -> int:
-    from chaoslab.scenarios.comparing import against_itself
+def _compare_with_itself(options: argparse.Namespace) -> int:
+    from chaoslab.scenarios.comparing import compare_with_itself
 
-    bases = _chosen(options, options.base)
-    own = bases[0].spec.seed if options.seed is None else options.seed
-    with telling(lambda: f"not all {options.a_a} comparisons with itself are done, and none is kept"):
-        said, differ = against_itself(
-            bases, options.a_a, seed=own, trials=options.trials, jobs=options.jobs, alpha=options.alpha,
+    bases = _load_chosen(options, options.base)
+    base_seed = bases[0].spec.seed if options.seed is None else options.seed
+    with report_interrupt(lambda: f"not all {options.a_a} comparisons with itself are done, and none is kept"):
+        worse_count, differ = compare_with_itself(
+            bases, options.a_a, seed=base_seed, trials=options.trials, jobs=options.jobs, alpha=options.alpha,
             open_max=options.open_max,
         )  # fmt: skip
     if options.json:
-        print_json(times=options.a_a, worse=said, differ=differ)
+        print_json(times=options.a_a, worse=worse_count, differ=differ)
     else:
         name = bases[0].name if len(bases) == 1 else options.base
-        print(f"{name}: called worse than itself {said} of {options.a_a} times, each with other seeds")
+        print(f"{name}: called worse than itself {worse_count} of {options.a_a} times, each with other seeds")
         same = f"trials {differ} differ: it is not deterministic" if differ else "no trial differs"
         print(f"with the same seed {same}")
     return 0
 
 
-def _said(found: Comparison, options: argparse.Namespace) -> int:
+def _print_comparison(comparison: Comparison, options: argparse.Namespace) -> int:
     """Prints the comparison and returns the exit code."""
     from chaoslab.search.pairs import FEW, OPEN, WORSE
 
     if options.json:
-        print_json(name=found.name, **found.data())
+        print_json(name=comparison.name, **comparison.data())
     else:
-        print("\n".join(filter(None, [found.name, *found.in_words()])))
-    return {WORSE: FAILED, FEW: PROVES_NOTHING, OPEN: PROVES_NOTHING}.get(found.verdict, 0)
+        print("\n".join(filter(None, [comparison.name, *comparison.in_words()])))
+    return {WORSE: FAILED, FEW: PROVES_NOTHING, OPEN: PROVES_NOTHING}.get(comparison.verdict, 0)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     import json
 
     return json.dumps(text, ensure_ascii=False)

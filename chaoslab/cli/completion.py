@@ -29,10 +29,10 @@ def complete(parser: Callable[[Sequence[str]], argparse.ArgumentParser]) -> None
 
     from chaoslab.config.settings import inherited
 
-    told = inherited()
-    _, _, _, words, _ = split_line(told["COMP_LINE"], int(told["COMP_POINT"]))
+    environment = inherited()
+    _, _, _, line_words, _ = split_line(environment["COMP_LINE"], int(environment["COMP_POINT"]))
     finder = ExclusiveCompletionFinder()
-    finder(parser(words[1:]), always_complete_options=False, default_completer=_values)  # type: ignore[arg-type]
+    finder(parser(line_words[1:]), always_complete_options=False, default_completer=_values)  # type: ignore[arg-type]
 
 
 def _values(*, prefix: str, action: argparse.Action, **_: Any) -> Iterable[str]:
@@ -60,13 +60,13 @@ def _settings(word: str) -> Sequence[str]:
 
     from chaoslab.config.settings import Settings
 
-    return [f"{each.name.upper()}={word.partition('=')[2]}" for each in fields(Settings)]
+    return [f"{setting_field.name.upper()}={word.partition('=')[2]}" for setting_field in fields(Settings)]
 
 
 def _outcomes(_: str) -> Sequence[str]:
     from chaoslab.analysis.verdict.table import Outcome
 
-    return [str(each) for each in Outcome]
+    return [str(outcome) for outcome in Outcome]
 
 
 def _scenarios(word: str) -> Iterable[str]:

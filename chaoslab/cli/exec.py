@@ -3,7 +3,7 @@
 import argparse
 
 from chaoslab.base import parsers
-from chaoslab.base.commandline import port, refuse, typed, whole
+from chaoslab.base.commandline import make_type, port, refuse, whole_number
 from chaoslab.cli import _requirements, gateway
 
 HELP = "run a command in any language as the agent, its requests broken on the way, and judge it"
@@ -19,21 +19,21 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--levers", action="store_true", help="print the address of levers, to pause faults and the like, and take them"
     )
-    gateway.options(parser)
+    gateway.add_shared_options(parser)
     parser.add_argument(
         "--env", action="append", default=[], metavar="NAME=ROUTE",
         help="a variable that shall hold a route's address, as in CRM_URL=crm",
     )  # fmt: skip
     parser.add_argument(
         "--deadline",
-        type=typed(parsers.duration),
+        type=make_type(parsers.duration),
         default=600.0,
         metavar="TIME",
         help="a command that takes longer has hung, as in 90s or 10min (600s)",
     )
     parser.add_argument(
         "--attempts-max",
-        type=whole(1, 1_000_000),
+        type=whole_number(1, 1_000_000),
         default=200,
         metavar="N",
         help="a command that tries one request more often is in a loop, and has hung (%(default)s)",
@@ -41,7 +41,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--resume-with", metavar="COMMAND", help="what goes on, once, when agent_dies has killed the command: one text"
     )
-    gateway.of_statement(parser, fact="a text that the answer must show", like="POST /refunds")
+    gateway.add_statement_options(parser, fact="a text that the answer must show", like="POST /refunds")
     parser.add_argument("words", nargs="+", metavar="COMMAND", help="after --: the command and its arguments")
 
 
@@ -50,18 +50,20 @@ def run(options: argparse.Namespace) -> int:
 
     from chaoslab.execution.upstreams import check_bases
     from chaoslab.surfaces import exec_agent
-    from chaoslab.surfaces.gateway import stated, trial_of, warn_of_unreached
+    from chaoslab.surfaces.gateway import make_prompt_start, parse_effects, warn_of_unreached
 
     try:
         resume = shlex.split(options.resume_with or "")
-        known, plan, made = gateway.serving(options, 0 if options.proxy else None, "--proxy", mortal=bool(resume))
-        check_bases(known)
-        variables = exec_agent.variables(options.env, known)
-        started = trial_of(" ".join(options.words), options.fact, stated(options.effects))
-        warn_of_unreached(known)
+        routes, plan, make_gateway = gateway.prepare_gateway(
+            options, 0 if options.proxy else None, "--proxy", mortal=bool(resume)
+        )
+        check_bases(routes)
+        variables = exec_agent.parse_variables(options.env, routes)
+        started = make_prompt_start(" ".join(options.words), options.fact, parse_effects(options.effects))
+        warn_of_unreached(routes)
         return exec_agent.run(
-            options.words, variables, known, plan, made, started=started, logs=options.logs, settle_s=options.settle,
-            gate=_requirements.of_or_by_itself(options), levers=options.levers or options.lease is not None,
+            options.words, variables, routes, plan, make_gateway, started=started, logs=options.logs, settle_s=options.settle,
+            gate=_requirements.gate_or_default(options), levers=options.levers or options.lease is not None,
             deadline_s=options.deadline, attempts_max=options.attempts_max, resume=resume,
         )  # fmt: skip
     except (ValueError, TypeError, LookupError, OSError) as error:

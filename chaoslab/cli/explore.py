@@ -9,9 +9,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chaoslab.base.commandline import PROVES_NOTHING, Steering, as_json, filled, path, print_json, refuse, seed, whole
-from chaoslab.cli._ended import check_place, given_in, matching, telling, with_code
-from chaoslab.cli._runs_written import add_cluster, add_logs, clustered, start_logs
+from chaoslab.base.commandline import (
+    PROVES_NOTHING,
+    Steering,
+    as_json,
+    parse_nonempty,
+    path,
+    print_json,
+    refuse,
+    seed,
+    whole_number,
+)
+from chaoslab.cli._ended import check_place, report_interrupt, rerun_options, returns_exit_code, select_scenarios
+from chaoslab.cli._runs_written import add_cluster, add_logs, make_logs_folder, use_cluster
 
 if TYPE_CHECKING:
     from chaoslab.execution.explore import SearchProgress
@@ -27,14 +37,22 @@ EVERY_S = 2.0
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("what", metavar="SCENARIO|AGENT", type=filled, nargs="?", help="a scenario file, or module:name of an agent")
-    add("--exec", dest="program", metavar="COMMAND", type=filled, help="a command in any language as the agent")
+    add(
+        "what",
+        metavar="SCENARIO|AGENT",
+        type=parse_nonempty,
+        nargs="?",
+        help="a scenario file, or module:name of an agent",
+    )
+    add("--exec", dest="program", metavar="COMMAND", type=parse_nonempty, help="a command in any language as the agent")
     add("--route", action="append", default=[], metavar="NAME=URL", help="with --exec: a service that it asks")
     add("--reset", default="", metavar="COMMAND", help="with --exec: run before each trial, so services begin anew")
-    add("--wait-s", type=whole(1, 3600), default=5, help="with --exec: the longest wait of a fault (%(default)s)")
+    add(
+        "--wait-s", type=whole_number(1, 3600), default=5, help="with --exec: the longest wait of a fault (%(default)s)"
+    )
     add("--prompt", help="what the agent is asked, if no scenario says so")
-    add("-n", "--trials", type=whole(1, 1_000_000), help="the most trials (4000)")
-    add("--seconds", type=whole(1, 1_000_000), help="the most seconds of real time")
+    add("-n", "--trials", type=whole_number(1, 1_000_000), help="the most trials (4000)")
+    add("--seconds", type=whole_number(1, 1_000_000), help="the most seconds of real time")
     add("--tries", action="append", metavar="FAULT", help="try this fault; may be given several times")
     add("--by", action="append", metavar="STRATEGY", help="singles, lasting, born, pairs, orders or random_plans")
     add("--estimate", action="store_true", help="run the trial without faults alone, and tell the cost")
@@ -43,7 +61,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--map", type=path, metavar="FILE", help="write the map as a page (.html) or as data (.json)")
     add("--resume", type=path, metavar="RUN", help="go on with an exploration that was broken off")
     add("--seed", type=seed, help="seed of all dice, in place of the scenario's own")
-    add("--jobs", type=whole(1, 1024), default=1, help="processes (%(default)s)")
+    add("--jobs", type=whole_number(1, 1024), default=1, help="processes (%(default)s)")
     add_cluster(parser)
     add("--set", action="append", default=[], metavar="NAME=VALUE", help="a value in place of the file's")
     add("--anyway", action="store_true", help="run though the trial without faults is no baseline")
@@ -53,24 +71,26 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     as_json(parser)
 
 
-def scenarios(options: argparse.Namespace) -> list[Scenario]:
+def load_scenarios(options: argparse.Namespace) -> list[Scenario]:
     """The scenarios that the command line names."""
-    from chaoslab.scenarios.exploring import of_agent, of_command
+    from chaoslab.scenarios.exploring import make_agent_scenario, make_command_scenario
     from chaoslab.scenarios.load import load
     from chaoslab.scenarios.located import SUFFIXES
 
     options.set += ["anyway=true"] if options.anyway else []
     if options.program:
-        words = shlex.split(options.program)
-        found = of_command(words, options.route, options.prompt, wait_s=options.wait_s, changed=options.set)
+        command_words = shlex.split(options.program)
+        candidates = make_command_scenario(
+            command_words, options.route, options.prompt, wait_s=options.wait_s, changed=options.set
+        )
     elif Path(options.what).suffix in SUFFIXES:
-        found = load(Path(options.what), changed=options.set)
+        candidates = load(Path(options.what), changed=options.set)
     else:
-        found = of_agent(options.what, options.prompt, options.set)
-    return matching(found, options.only, options.what or "")
+        candidates = make_agent_scenario(options.what, options.prompt, options.set)
+    return select_scenarios(candidates, options.only, options.what or "")
 
 
-@with_code
+@returns_exit_code
 def run(options: argparse.Namespace) -> int:
     from chaoslab.reports.explored import ENDINGS
     from chaoslab.scenarios.exploring import estimate
@@ -82,69 +102,69 @@ def run(options: argparse.Namespace) -> int:
         return refuse(ValueError("--reset sets the services back for one trial at a time: leave --jobs out"))
     if options.map is not None and options.map.suffix not in ENDINGS:
         return refuse(ValueError(f"--map {options.map} should end in {' or '.join(ENDINGS)}"))
-    wanted = scenarios(options)
-    if options.map is not None and len(wanted) > 1:
-        return refuse(ValueError(f"--map takes one scenario, and these are {len(wanted)}: choose one with -k"))
+    chosen = load_scenarios(options)
+    if options.map is not None and len(chosen) > 1:
+        return refuse(ValueError(f"--map takes one scenario, and these are {len(chosen)}: choose one with -k"))
     if options.estimate:
-        for scenario in wanted:
+        for scenario in chosen:
             print(
                 f"{scenario.name}: {estimate(scenario, seed=options.seed, trials=options.trials, tries=options.tries)}"
             )
         return 0
-    start_logs(options.logs)
-    with clustered(options, [each.folder for each in wanted]):
-        return _explored(wanted, options)
+    make_logs_folder(options.logs)
+    with use_cluster(options, [chosen_scenario.folder for chosen_scenario in chosen]):
+        return _explore_scenarios(chosen, options)
 
 
-def _explored(wanted: Sequence[Scenario], options: argparse.Namespace) -> int:
+def _explore_scenarios(chosen: Sequence[Scenario], options: argparse.Namespace) -> int:
     """Explores the scenarios, prints what was found, and returns the exit code."""
     from chaoslab.base.terminal import clean
     from chaoslab.config.settings import inherited
     from chaoslab.record.runs import note_command
-    from chaoslab.reports.explored import painted, text
-    from chaoslab.scenarios.exploring import explain_unproven, explore, plain, saved
+    from chaoslab.reports.explored import paint, render_text
+    from chaoslab.scenarios.exploring import explain_unproven, explore, save_failures, to_plain
 
     data, failed, unproven = [], False, False
     colour = sys.stdout.isatty() and not inherited().get("NO_COLOR")
     out = Steering(sys.stdout) if colour else sys.stdout
-    for scenario in wanted:
+    for scenario in chosen:
         teller = Teller(quiet=options.quiet)
-        with telling(teller.so_far):
-            found = explore(
+        with report_interrupt(teller.so_far):
+            exploration = explore(
                 scenario, seed=options.seed, jobs=options.jobs, trials=options.trials, seconds=options.seconds,
                 tries=options.tries, by=options.by, logs=options.logs, resume=options.resume, changed=options.set,
                 tell=teller, reset=options.reset,
             )  # fmt: skip
-        failed = failed or bool(found.failures or found.by_itself)
-        why = "" if found.failures or found.by_itself else explain_unproven(found.trials)
-        unproven = unproven or bool(why)
-        if found.folder is not None and scenario.file:
-            note_command(found.folder, _again(options, scenario.name))
+        failed = failed or bool(exploration.failures or exploration.by_itself)
+        unproven_reason = "" if exploration.failures or exploration.by_itself else explain_unproven(exploration.trials)
+        unproven = unproven or bool(unproven_reason)
+        if exploration.folder is not None and scenario.file:
+            note_command(exploration.folder, _rerun_words(options, scenario.name))
         if options.json:
-            data.append({"name": scenario.name, "unproven": why, **plain(found)})
+            data.append({"name": scenario.name, "unproven": unproven_reason, **to_plain(exploration)})
         else:
-            shown = f"{scenario.name}: {text(found, every=options.all)}"
-            print(painted(clean(shown)) if colour else shown, file=out, flush=True)
-            if why:
-                print(f"this proves nothing: {why}")
-            for each in found.left_out:
-                print(f"not asked for: {each}, which the trial without faults does not meet either")
+            report_text = f"{scenario.name}: {render_text(exploration, every=options.all)}"
+            print(paint(clean(report_text)) if colour else report_text, file=out, flush=True)
+            if unproven_reason:
+                print(f"this proves nothing: {unproven_reason}")
+            for fault_name in exploration.left_out:
+                print(f"not asked for: {fault_name}, which the trial without faults does not meet either")
         if options.save is not None:
-            for file in saved(scenario, found, options.save, changed=options.set):
+            for file in save_failures(scenario, exploration, options.save, changed=options.set):
                 print(f"saved {file}", file=sys.stderr)
         if options.map is not None:
-            found.save(options.map)
+            exploration.save(options.map)
             print(f"map {options.map}", file=sys.stderr)
     if options.json:
         print_json(explored=data)
     return FAILED if failed else PROVES_NOTHING if unproven else 0
 
 
-def _again(options: argparse.Namespace, name: str) -> list[str]:
+def _rerun_words(options: argparse.Namespace, name: str) -> list[str]:
     """The words that choose the scenario again."""
     several = (("--tries", options.tries), ("--by", options.by))
-    more = [word for key, given in several for each in given or () for word in (key, each)]
-    return [options.what, "-k", name, *given_in(options), *more]
+    search_options = [word for key, values in several for value in values or () for word in (key, value)]
+    return [options.what, "-k", name, *rerun_options(options), *search_options]
 
 
 class Teller:

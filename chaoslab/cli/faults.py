@@ -5,7 +5,7 @@ import os
 from collections.abc import Sequence
 from itertools import groupby
 
-from chaoslab.base.commandline import as_json, print_json, refuse, seed, whole
+from chaoslab.base.commandline import as_json, print_json, refuse, seed, whole_number
 
 HELP = "list all faults, tell of one, or check that they arrive"
 EXAMPLE = "chaoslab faults latency lost_reply"
@@ -14,8 +14,8 @@ EXAMPLE = "chaoslab faults latency lost_reply"
 def arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("what", nargs="*", metavar="NAME", help="a fault, or check and the faults to check (all)")
-    add("--calls", type=whole(3, 10**9), help="check: so many calls of each fault through each seam (20000)")
-    add("--jobs", type=whole(1, 1024), default=os.cpu_count() or 1, help="check: processes (%(default)s)")
+    add("--calls", type=whole_number(3, 10**9), help="check: so many calls of each fault through each seam (20000)")
+    add("--jobs", type=whole_number(1, 1024), default=os.cpu_count() or 1, help="check: processes (%(default)s)")
     add("--seed", type=seed, default=1, help="check: of all dice (%(default)s)")
     add("-q", "--quiet", action="store_true", help="check: print only the result")
     as_json(parser)
@@ -35,26 +35,28 @@ def run(options: argparse.Namespace) -> int:
             from chaoslab.reports import fault_pages
 
             if options.json:
-                print_json(faults=fault_pages.plain([checks, *names] if checks is not None else []))
+                print_json(faults=fault_pages.catalogue_data([checks, *names] if checks is not None else []))
                 return 0
             if checks is None:
-                print(fault_pages.catalogue(), end="")
+                print(fault_pages.render_catalogue(), end="")
                 return 0
-            shown = [checks, *names]
-            for name in shown:
+            fault_names = [checks, *names]
+            for name in fault_names:
                 load(name)
-            for name in shown:
-                print(fault_pages.page(name, _seen(name)), end="\n" if name != shown[-1] else "")
+            for name in fault_names:
+                print(
+                    fault_pages.render_page(name, _example_exchanges(name)), end="\n" if name != fault_names[-1] else ""
+                )
     except LookupError as error:
         return refuse(error)
     return 0
 
 
-def _seen(name: str) -> Sequence[tuple[str, Sequence[str]]]:
+def _example_exchanges(name: str) -> Sequence[tuple[str, Sequence[str]]]:
     """A call that meets the fault, at each seam that takes it."""
     from chaoslab.execution import delivery
 
-    return delivery.seams_of(name)
+    return delivery.show_seams(name)
 
 
 def _check(options: argparse.Namespace, names: list[str]) -> int:
@@ -64,20 +66,20 @@ def _check(options: argparse.Namespace, names: list[str]) -> int:
     from chaoslab.execution.workers import executor
     from chaoslab.reports import fault_check
 
-    cells = delivery.cells(names, calls=options.calls or delivery.CALLS, seed=options.seed)
+    cells = delivery.plan_cells(names, calls=options.calls or delivery.CALLS, seed=options.seed)
     silent = options.quiet or options.json
     if not silent:
-        print(fault_check.head(delivery.CHANCES), flush=True)
-    found: list[DeliveryCounts] = []
+        print(fault_check.render_head(delivery.CHANCES), flush=True)
+    counts: list[DeliveryCounts] = []
     results = executor(options.jobs, chunk_max=len(delivery.CHANCES)).map(delivery.Check(), cells)
-    for _, there in groupby(results, lambda result: (result.cell.fault, result.cell.seam)):
-        group = list(there)
-        found += group
+    for _, results_of_fault in groupby(results, lambda result: (result.cell.fault, result.cell.seam)):
+        group = list(results_of_fault)
+        counts += group
         if not silent:
-            print(fault_check.row(group, len(cells)), flush=True)
-    text, well = fault_check.foot(found)
+            print(fault_check.render_row(group, len(cells)), flush=True)
+    text, well = fault_check.render_foot(counts)
     if options.json:
-        print_json(delivered=well, cells=fault_check.plain(found))
+        print_json(delivered=well, cells=fault_check.check_data(counts))
     else:
         print(text)
     return 0 if well else 1

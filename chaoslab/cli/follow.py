@@ -17,16 +17,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     from chaoslab.core.events import RunFinished
     from chaoslab.record.history import History
-    from chaoslab.reports.places import find
+    from chaoslab.reports.places import find_run
     from chaoslab.reports.progress import LiveRun
 
     try:
-        folder = find(options.run).resolve()
+        folder = find_run(options.run).resolve()
     except LookupError as error:
         return refuse(error)
-    watched, told = LiveRun(), False
+    watched, has_records = LiveRun(), False
     for record in History.follow(folder):
-        told = True
+        has_records = True
         watched.take([record])
         finished = record.event if isinstance(record.event, RunFinished) else None
         for line in watched.ended(all_of_them=finished is not None):
@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
         if finished is not None:
             print(f"run {folder.name}: {finished.reason} after {duration(finished.duration_s, 1)}", flush=True)
             return 0
-    if not told:
+    if not has_records:
         return refuse(
             LookupError(f"the logs of '{options.run}' tell of no run of this lab, and no process writes them")
         )

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chaoslab.base.commandline import filled, seed
+from chaoslab.base.commandline import parse_nonempty, seed
 from chaoslab.cli import _projects
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ EXAMPLE = "chaoslab from-mcp --out chaos -- python server.py"
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "source", nargs="+", type=filled, metavar="FILE|URL|COMMAND",
+        "source", nargs="+", type=parse_nonempty, metavar="FILE|URL|COMMAND",
         help="a .json file with the result of tools/list, an address, as in http://127.0.0.1:3000/mcp, or after -- the "
         "server's command and its arguments, which is run",
     )  # fmt: skip
@@ -31,21 +31,21 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    shown = " ".join(options.source)
+    source_text = " ".join(options.source)
 
     def make(personal: Personal) -> tuple[Project, list[str]]:
         from chaoslab.base import extras
-        from chaoslab.surfaces.mcp_proxy import fields_of
-        from chaoslab.surfaces.schemas.mcp_tools import api_of, listed_by, listed_in
-        from chaoslab.surfaces.schemas.writing import api_lines, project_of
+        from chaoslab.surfaces.mcp_proxy import parse_header_fields
+        from chaoslab.surfaces.schemas.mcp_tools import make_api, read_tools, request_tools
+        from chaoslab.surfaces.schemas.writing import build_project, describe_api
 
         first = Path(options.source[0])
         if len(options.source) == 1 and first.suffix == ".json":
-            name, tools = first.stem, listed_in(first)
+            name, tools = first.stem, read_tools(first)
         else:
             extras.check("asking a server", "mcp")
-            name, tools = listed_by(options.source, fields_of(options.header))
-        api = api_of(name or "server", tools, shown, personal=personal, seed=options.seed)
-        return project_of(api, most=options.most, personal=personal), api_lines(api)
+            name, tools = request_tools(options.source, parse_header_fields(options.header))
+        api = make_api(name or "server", tools, source_text, personal=personal, seed=options.seed)
+        return build_project(api, most=options.most, personal=personal), describe_api(api)
 
-    return _projects.written(options, shown, make)
+    return _projects.write_project(options, source_text, make)

@@ -23,10 +23,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     def make(personal: Personal) -> tuple[Project, list[str]]:
-        from chaoslab.surfaces.schemas.openapi import api_in
-        from chaoslab.surfaces.schemas.writing import api_lines, project_of
+        from chaoslab.surfaces.schemas.openapi import read_api
+        from chaoslab.surfaces.schemas.writing import build_project, describe_api
 
-        api = api_in(options.document, personal=personal, seed=options.seed)
-        return project_of(api, most=options.most, personal=personal), api_lines(api)
+        api = read_api(options.document, personal=personal, seed=options.seed)
+        return build_project(api, most=options.most, personal=personal), describe_api(api)
 
-    return _projects.written(options, str(options.document), make)
+    return _projects.write_project(options, str(options.document), make)

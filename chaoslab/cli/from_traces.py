@@ -22,16 +22,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     def make(personal: Personal) -> tuple[Project, list[str]]:
-        from chaoslab.surfaces.otel.calls import found_in
-        from chaoslab.surfaces.otel.reading import spans_in
-        from chaoslab.surfaces.otel.writing import project_of
+        from chaoslab.surfaces.otel.calls import find_episodes
+        from chaoslab.surfaces.otel.reading import read_spans
+        from chaoslab.surfaces.otel.writing import build_project
 
         notes: list[str] = []
-        made = project_of(found_in(spans_in(options.traces, notes)), most=options.most, personal=personal)
-        scenarios = sum(name.endswith(".yaml") for name in made.files)
+        project = build_project(find_episodes(read_spans(options.traces, notes)), most=options.most, personal=personal)
+        scenarios = sum(name.endswith(".yaml") for name in project.files)
         if not scenarios:
-            raise LookupError(f"no call of a tool has a reply: {made.lacking[0]}")
-        told = f"{made.kept} of {made.calls} tool calls are in {scenarios} scenarios"
-        return made, [*(f"note: {note}" for note in notes), told]
+            raise LookupError(f"no call of a tool has a reply: {project.lacking[0]}")
+        coverage = f"{project.kept} of {project.calls} tool calls are in {scenarios} scenarios"
+        return project, [*(f"note: {note}" for note in notes), coverage]
 
-    return _projects.written(options, str(options.traces), make)
+    return _projects.write_project(options, str(options.traces), make)

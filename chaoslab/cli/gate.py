@@ -6,8 +6,8 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from chaoslab.base.commandline import PROVES_NOTHING, as_json, path, print_json, refuse, seed, whole
-from chaoslab.cli._ended import check_place, given_in, matching, telling, with_code
+from chaoslab.base.commandline import PROVES_NOTHING, as_json, path, print_json, refuse, seed, whole_number
+from chaoslab.cli._ended import check_place, report_interrupt, rerun_options, returns_exit_code, select_scenarios
 from chaoslab.cli.compare import add_open_max, alpha
 
 if TYPE_CHECKING:
@@ -29,10 +29,21 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--write", action="store_true", help="write the baseline from the code as it is now")
     add("--alpha", type=alpha, default=0.05, help="the chance of a false alarm (%(default)s)")
     add_open_max(parser)
-    add("--harm-budget", type=whole(0, 10**6), default=0, metavar="N", help="new trials with harm to let pass (0)")
-    add("--budget", type=_budget, metavar="AMOUNT", help="most trials of all scenarios, or a time as 3m (200 each)")
+    add(
+        "--harm-budget",
+        type=whole_number(0, 10**6),
+        default=0,
+        metavar="N",
+        help="new trials with harm to let pass (0)",
+    )
+    add(
+        "--budget",
+        type=_parse_budget,
+        metavar="AMOUNT",
+        help="most trials of all scenarios, or a time as 3m (200 each)",
+    )
     add("--seed", type=seed, help="seed of the faults' dice, in place of the scenarios' own")
-    add("--jobs", type=whole(1, 1024), default=1, help="processes (%(default)s)")
+    add("--jobs", type=whole_number(1, 1024), default=1, help="processes (%(default)s)")
     add("--set", action="append", default=[], metavar="NAME=VALUE", help="a value of all scenarios")
     add("-k", dest="only", default="", metavar="TEXT", help="the scenarios with this text in the name")
     add("--markdown", type=path, metavar="FILE", help="write the result for a pull request")
@@ -41,136 +52,150 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     as_json(parser)
 
 
-def _budget(text: str) -> int | float:
+def _parse_budget(text: str) -> int | float:
     from chaoslab.base.parsers import duration
 
     if text.isdecimal():
-        return whole(1, TRIALS_MAX)(text)
+        return whole_number(1, TRIALS_MAX)(text)
     try:
         return duration(text)
     except ValueError:
-        said = f"{text[:60]} should be a number of trials, as in 200, or a time, as in 3m or 90s"
-        raise argparse.ArgumentTypeError(said) from None
+        message = f"{text[:60]} should be a number of trials, as in 200, or a time, as in 3m or 90s"
+        raise argparse.ArgumentTypeError(message) from None
 
 
-@with_code
+@returns_exit_code
 def run(options: argparse.Namespace) -> int:
     from chaoslab.scenarios.baseline import Baseline
-    from chaoslab.scenarios.gating import ScenarioGate, ask_again, gate, under
+    from chaoslab.scenarios.gating import ScenarioGate, ask_again, gate, make_gated
 
     for name in ("baseline", "markdown", "junit"):
         check_place(f"--{name}", getattr(options, name))
     try:
-        wanted = _wanted(options)
+        chosen = _load_chosen(options)
     except LookupError as error:
         return refuse(error)
     if options.write:
-        return _write(wanted, options)
+        return _write_baseline(chosen, options)
     baseline = Baseline.read(options.baseline)
-    suites = [(each, baseline.suite(options.baseline, each, _seed(each, options))) for each in wanted]
+    suites = [
+        (scenario, baseline.suite(options.baseline, scenario, _seed_of(scenario, options))) for scenario in chosen
+    ]
 
-    def tell(each: Gated) -> None:
+    def tell(gated: Gated) -> None:
         if not options.quiet:
-            said = f"{each.scenario.name}: {len(each.found.pairs)} pairs: {each.found.verdict}"
-            print(said, file=sys.stderr, flush=True)
+            progress_line = f"{gated.scenario.name}: {len(gated.found.pairs)} pairs: {gated.found.verdict}"
+            print(progress_line, file=sys.stderr, flush=True)
 
-    budget = TRIALS * len(wanted) if options.budget is None else options.budget
+    budget = TRIALS * len(chosen) if options.budget is None else options.budget
     of_time = isinstance(budget, float)
-    scenarios = under(suites, options.alpha, jobs=options.jobs, given=given_in(options), open_max=options.open_max)
-    made = ScenarioGate(options.harm_budget, scenarios, [*baseline.notes, *_short(suites, baseline.in_words)])
-    trials = TRIALS_MAX * len(wanted) if of_time else int(budget)
-    with telling(lambda: made.line):
-        gate(made, trials=trials, seconds=budget if of_time else None, tell=tell)
-        ask_again(made, baseline.revision, options.set, jobs=options.jobs)
-    return _said(made, options)
+    scenarios = make_gated(
+        suites, options.alpha, jobs=options.jobs, given=rerun_options(options), open_max=options.open_max
+    )
+    result = ScenarioGate(
+        options.harm_budget, scenarios, [*baseline.notes, *_note_short_baselines(suites, baseline.in_words)]
+    )
+    trials = TRIALS_MAX * len(chosen) if of_time else int(budget)
+    with report_interrupt(lambda: result.line):
+        gate(result, trials=trials, seconds=budget if of_time else None, tell=tell)
+        ask_again(result, baseline.revision, options.set, jobs=options.jobs)
+    return _print_result(result, options)
 
 
-def _wanted(options: argparse.Namespace) -> list[Scenario]:
+def _load_chosen(options: argparse.Namespace) -> list[Scenario]:
     """The scenarios. Raises LookupError: there is none, or two are called alike."""
-    from chaoslab.scenarios.files import found
+    from chaoslab.scenarios.files import find_scenario_files
     from chaoslab.scenarios.load import load_all
 
-    wanted = matching(load_all(found(options.files), changed=options.set), options.only)
-    names = [each.name for each in wanted]
+    chosen = select_scenarios(load_all(find_scenario_files(options.files), changed=options.set), options.only)
+    names = [scenario.name for scenario in chosen]
     if twice := next((name for name in names if names.count(name) > 1), ""):
         raise LookupError(f"two scenarios are called {twice!r}, and a baseline has one of a name: rename one")
-    return wanted
+    return chosen
 
 
-def _seed(scenario: Scenario, options: argparse.Namespace) -> int:
+def _seed_of(scenario: Scenario, options: argparse.Namespace) -> int:
     seed: int = scenario.spec.seed if options.seed is None else options.seed
     return seed
 
 
-def _short(suites: list[tuple[Scenario, Suite]], told: str) -> list[str]:
+def _note_short_baselines(suites: list[tuple[Scenario, Suite]], baseline_words: str) -> list[str]:
     """A line on each scenario whose baseline has too few trials for a verdict."""
     from chaoslab.search.pairs import LEAST
 
     return [
-        f"the baseline ({told}) has {len(suite.rows)} trials of {scenario.name}, and a verdict needs {LEAST}: "
+        f"the baseline ({baseline_words}) has {len(suite.rows)} trials of {scenario.name}, and a verdict needs {LEAST}: "
         f"--write --budget {TRIALS} makes more"
         for scenario, suite in suites if len(suite.rows) < LEAST
     ]  # fmt: skip
 
 
-def _write(wanted: list[Scenario], options: argparse.Namespace) -> int:
+def _write_baseline(chosen: list[Scenario], options: argparse.Namespace) -> int:
     from chaoslab.record.provenance import revision
     from chaoslab.scenarios.baseline import Baseline, Suite
-    from chaoslab.scenarios.sides import OfScenario
+    from chaoslab.scenarios.sides import ScenarioSide
 
     if isinstance(options.budget, float):
         return refuse(ValueError("a baseline has a number of trials: give --write a --budget such as 200"))
-    each_has = TRIALS if options.budget is None else options.budget // len(wanted)
+    each_has = TRIALS if options.budget is None else options.budget // len(chosen)
     if not each_has:
-        return refuse(ValueError(f"{options.budget} trials are too few for {len(wanted)} scenarios"))
+        return refuse(ValueError(f"{options.budget} trials are too few for {len(chosen)} scenarios"))
     suites, unfit = list[Suite](), list[str]()
-    for scenario in wanted:
-        own = _seed(scenario, options)
-        with telling(lambda: f"{len(suites)} of {len(wanted)} scenarios are done, and no baseline was written"):
-            rows = OfScenario(scenario, own, options.jobs).take(range(1, each_has + 1))
-            suites.append(Suite.of(scenario, own, rows))
-        if why := suites[-1].unfit(options.open_max):
-            unfit.append(f"{scenario.name}: no baseline: {why}")
+    for scenario in chosen:
+        scenario_seed = _seed_of(scenario, options)
+        with report_interrupt(
+            lambda: f"{len(suites)} of {len(chosen)} scenarios are done, and no baseline was written"
+        ):
+            rows = ScenarioSide(scenario, scenario_seed, options.jobs).take(range(1, each_has + 1))
+            suites.append(Suite.of(scenario, scenario_seed, rows))
+        if unfit_reason := suites[-1].unfit(options.open_max):
+            unfit.append(f"{scenario.name}: no baseline: {unfit_reason}")
         if not options.json:
-            ended, done = suites[-1].count("well"), suites[-1].count("done")
-            told = [(ended, "ended well"), *([(done, "done as asked")] if done.judged else [])]
-            parts = [f"{each.well} of {each.judged} {words}, {each.open} open" for each, words in told]
+            well_count, done_count = suites[-1].count("well"), suites[-1].count("done")
+            labelled_counts = [
+                (well_count, "ended well"),
+                *([(done_count, "done as asked")] if done_count.judged else []),
+            ]
+            parts = [
+                f"{labelled.well} of {labelled.judged} {label}, {labelled.open} open"
+                for labelled, label in labelled_counts
+            ]
             print(f"{scenario.name}: {'; '.join(parts)}; {suites[-1].harm} with harm")
     if unfit:
         print("\n".join([*unfit, f"nothing is written to {options.baseline}"]), file=sys.stderr)
         return PROVES_NOTHING
-    made = Baseline.now(suites, options.baseline)
-    made.save(options.baseline)
+    baseline = Baseline.now(suites, options.baseline)
+    baseline.save(options.baseline)
     if options.json:
-        print_json(baseline=str(options.baseline), trials={each.name: len(each.rows) for each in suites})
+        print_json(baseline=str(options.baseline), trials={labelled.name: len(labelled.rows) for labelled in suites})
     else:
-        print(f"written: {options.baseline}, {made.in_words}")
-        if revision() and not made.revision:
+        print(f"written: {options.baseline}, {baseline.in_words}")
+        if revision() and not baseline.revision:
             print("it names no revision, since changes are not committed: a gate that fails will not be asked again")
     return 0
 
 
-def _said(made: ScenarioGate, options: argparse.Namespace) -> int:
+def _print_result(result: ScenarioGate, options: argparse.Namespace) -> int:
     """Prints and writes the result, and returns the exit code."""
     from chaoslab.config.settings import read_variable
-    from chaoslab.reports.formats import put
-    from chaoslab.scenarios.gating import cases, markdown, workflow_commands
-    from chaoslab.scenarios.junit import document
+    from chaoslab.reports.formats import write_file
+    from chaoslab.scenarios.gating import build_cases, render_markdown, render_workflow_commands
+    from chaoslab.scenarios.junit import render_document
 
     if options.markdown:
-        put(markdown(made), options.markdown)
+        write_file(render_markdown(result), options.markdown)
     if options.junit:
-        put(document(cases(made)), options.junit)
+        write_file(render_document(build_cases(result)), options.junit)
     if options.json:
         print_json(
-            passed=not made.code, said=made.line, notes=made.notes,
-            scenarios=[{"name": each.scenario.name, "new_harm": each.harmed, **each.found.data(),
-                        "asked_again": None if each.repeated is None else each.repeated.data(),
-                        "not_asked_again": each.alone}
-                       for each in made.scenarios],
+            passed=not result.code, said=result.line, notes=result.notes,
+            scenarios=[{"name": gated.scenario.name, "new_harm": gated.harmed, **gated.found.data(),
+                        "asked_again": None if gated.repeated is None else gated.repeated.data(),
+                        "not_asked_again": gated.alone}
+                       for gated in result.scenarios],
         )  # fmt: skip
-        return made.code
-    print("\n".join(made.in_words()))
+        return result.code
+    print("\n".join(result.in_words()))
     if read_variable("GITHUB_ACTIONS") == "true":
-        print("\n".join(workflow_commands(made)))
-    return made.code
+        print("\n".join(render_workflow_commands(result)))
+    return result.code

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chaoslab.base.commandline import filled, path, port, refuse, seconds, seconds_from_0, seed, whole
+from chaoslab.base.commandline import parse_nonempty, path, port, refuse, seconds, seconds_from_0, seed, whole_number
 from chaoslab.base.interrupts import Flag
 from chaoslab.cli import _requirements
 
@@ -36,10 +36,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="asked to end, or once its limits have ended all faults, pass on what still comes, and end when nothing "
         "has come for so long; a second signal ends it at once (default: %(default)s)",
     )  # fmt: skip
-    options(parser)
+    add_shared_options(parser)
 
 
-def options(parser: argparse.ArgumentParser) -> None:
+def add_shared_options(parser: argparse.ArgumentParser) -> None:
     """Adds what `chaoslab exec` takes too."""
     parser.add_argument(
         "--route", action="append", default=[], metavar="NAME=URL",
@@ -50,12 +50,12 @@ def options(parser: argparse.ArgumentParser) -> None:
         "--elsewhere", choices=("pass", "refuse"), default="pass",
         help="with a proxy, the fate of hosts that neither --fault nor --route names (default: %(default)s, unread)",
     )  # fmt: skip
-    bounds(parser)
+    add_bounds(parser)
     parser.add_argument(
         "--port-of", action="append", default=[], metavar="NAME=PORT",
         help="a further port for one route, whose paths are the service's own, as in crm=9100; 0 is any free one",
     )  # fmt: skip
-    of_plan(parser, "ROUTE", "crm")
+    add_plan_options(parser, "ROUTE", "crm")
     parser.add_argument(
         "--timeout", type=seconds, default=660.0, metavar="SECONDS",
         help="the longest silence of a service (default: %(default)s)",
@@ -67,9 +67,9 @@ def options(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def bounds(parser: argparse.ArgumentParser) -> None:
+def add_bounds(parser: argparse.ArgumentParser) -> None:
     """Adds what ends all faults."""
-    parser.add_argument("--max-faults", type=whole(1, 10**9), metavar="N", help="make at most so many faults")
+    parser.add_argument("--max-faults", type=whole_number(1, 10**9), metavar="N", help="make at most so many faults")
     parser.add_argument("--until", type=seconds, metavar="SECONDS", help="make no fault after this time")
     parser.add_argument(
         "--stop-if", metavar="BOUND",
@@ -88,7 +88,7 @@ def bounds(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--shadow", action="store_true", help="hit nothing: log what would be hit")
     parser.add_argument("--audit", type=path, metavar="FILE", help="append who broke what, when and why to this file")
-    parser.add_argument("--why", type=filled, metavar="TEXT", help="the reason, for --audit")
+    parser.add_argument("--why", type=parse_nonempty, metavar="TEXT", help="the reason, for --audit")
 
 
 def limits_of(options: argparse.Namespace, plan: Plan) -> Plan:
@@ -100,36 +100,36 @@ def limits_of(options: argparse.Namespace, plan: Plan) -> Plan:
     from chaoslab.config.limits import of_file
     from chaoslab.core.limits import Limits
 
-    more = [] if options.limits is None else [*of_file(options.limits)]
+    limits = [] if options.limits is None else [*of_file(options.limits)]
     if options.hosts is not None:
         try:
-            lines = files.text_of(options.hosts).split("\n")
+            lines = files.read_text(options.hosts).split("\n")
         except files.Unreadable as error:
             raise ValueError(f"--hosts {options.hosts} {error}") from None
-        more.append(Limits(hosts=tuple(each for line in lines if (each := line.partition("#")[0].strip()))))
-    elif options.audit is not None and not plan.limits + tuple(more):
-        more.append(Limits(hosts=()))
+        limits.append(Limits(hosts=tuple(host for line in lines if (host := line.partition("#")[0].strip()))))
+    elif options.audit is not None and not plan.limits + tuple(limits):
+        limits.append(Limits(hosts=()))
     if options.shadow:
-        more.append(Limits(shadow=True))
-    return replace(plan, limits=plan.limits + tuple(more))
+        limits.append(Limits(shadow=True))
+    return replace(plan, limits=plan.limits + tuple(limits))
 
 
-def stop_if(text: str) -> tuple[float, float]:
+def parse_stop_if(text: str) -> tuple[float, float]:
     """The share of failed requests (0–1) above which no more faults are made, and the time over which it is taken, in
     seconds, from a text such as "error_rate > 0.2 over 60s". Raises ValueError: it is none; the message says what it
     should be."""
     from chaoslab.campaigns.bounds import LIKE, StopBound
 
     try:
-        found = StopBound.of(text)
-        if (found.measure, found.bound.sign) != ("error_rate", ">") or found.over_s is None:
+        stop_bound = StopBound.of(text)
+        if (stop_bound.measure, stop_bound.bound.sign) != ("error_rate", ">") or stop_bound.over_s is None:
             raise ValueError(f"an error_rate above a share, over a time, {LIKE}")
     except ValueError as error:
         raise ValueError(f"--stop-if {text[:60]!r} should be {error}") from None
-    return found.bound.value, found.over_s
+    return stop_bound.bound.value, stop_bound.over_s
 
 
-def serving(
+def prepare_gateway(
     options: argparse.Namespace, proxy_port: int | None, named: str, *, mortal: bool = False
 ) -> tuple[dict[str, GatewayRoute], Plan, Callable[..., AbstractContextManager[RunningGateway]]]:
     """The routes, the plan, and a function that makes the gateway which the options describe. `named`: the option for a
@@ -137,26 +137,28 @@ def serving(
     from chaoslab.config.settings import inherited
     from chaoslab.record.audit import Audit
     from chaoslab.seams.gateway.controls import Bounds
-    from chaoslab.seams.gateway.routes import routes
-    from chaoslab.surfaces.gateway import check_loop, gateway, plan_of, ports_of
+    from chaoslab.seams.gateway.routes import parse_routes
+    from chaoslab.surfaces.gateway import check_loop, gateway, parse_plan, parse_ports
 
     proxied = proxy_port is not None
     if not proxied and options.elsewhere == "refuse":
         raise ValueError(f"--elsewhere is about the proxy: it needs {named}")
-    known = routes(options.route, hosts=proxied)
-    ports = ports_of(options.port_of, known)
-    plan = limits_of(options, plan_of(options.fault, options.plan, options.seed, known, hosts=proxied, mortal=mortal))
-    most = None if options.stop_if is None else stop_if(options.stop_if)
+    known_routes = parse_routes(options.route, hosts=proxied)
+    ports = parse_ports(options.port_of, known_routes)
+    plan = limits_of(
+        options, parse_plan(options.fault, options.plan, options.seed, known_routes, hosts=proxied, mortal=mortal)
+    )
+    failure_bound = None if options.stop_if is None else parse_stop_if(options.stop_if)
     audit = None if options.audit is None else Audit(options.audit, why=options.why or "")
     check_loop(inherited(), options.port, proxy_port)
-    return known, plan, partial(
-        gateway, known, plan, logs=options.logs, port=options.port, ports=ports, timeout_s=options.timeout,
-        bounds=Bounds(options.max_faults, options.until, most, options.lease),
+    return known_routes, plan, partial(
+        gateway, known_routes, plan, logs=options.logs, port=options.port, ports=ports, timeout_s=options.timeout,
+        bounds=Bounds(options.max_faults, options.until, failure_bound, options.lease),
         proxy=None if proxy_port is None else (proxy_port, options.elsewhere), audit=audit,
     )  # fmt: skip
 
 
-def of_plan(parser: argparse.ArgumentParser, target: str, like: str) -> None:
+def add_plan_options(parser: argparse.ArgumentParser, target: str, like: str) -> None:
     """Adds what a plan is made of. `target`: the word for what a fault hits; `like`: one of these."""
     parser.add_argument(
         "--fault", action="append", default=[], metavar=f"FAULT:{target}",
@@ -168,9 +170,9 @@ def of_plan(parser: argparse.ArgumentParser, target: str, like: str) -> None:
     parser.add_argument("--logs", type=path, default=Path("logs"), help="the folder of runs (default: %(default)s)")
 
 
-def of_statement(parser: argparse.ArgumentParser, *, fact: str, like: str) -> None:
+def add_statement_options(parser: argparse.ArgumentParser, *, fact: str, like: str) -> None:
     """Adds what states a right end. `fact`: the help for a fact; `like`: an effect."""
-    parser.add_argument("--fact", type=filled, action="append", default=[], metavar="TEXT", help=fact)
+    parser.add_argument("--fact", type=parse_nonempty, action="append", default=[], metavar="TEXT", help=fact)
     parser.add_argument(
         "--effects", metavar="JSON", help=f'what must happen and nothing else, as in [{{"effect": "{like}"}}]'
     )
@@ -179,44 +181,44 @@ def of_statement(parser: argparse.ArgumentParser, *, fact: str, like: str) -> No
 def run(options: argparse.Namespace) -> int:
     from chaoslab.base.clock import system
     from chaoslab.core.events import PromptStarted
-    from chaoslab.surfaces.gateway import answered, judge_run, over, warn_of_unreached
+    from chaoslab.surfaces.gateway import judge_run, warn_of_unreached, write_answer, write_run_end
 
-    asked, stopped = Flag(), Flag()
+    drain_asked, stopped = Flag(), Flag()
     started = PromptStarted(prompt_index=1, prompt="all requests at the gateway", effects=None)
 
     def hear(*_: object) -> None:
-        (stopped if asked.is_set() or not options.linger else asked).set()
+        (stopped if drain_asked.is_set() or not options.linger else drain_asked).set()
 
     try:
-        known, _, made = serving(options, options.proxy_port, "--proxy-port")
+        known_routes, _, make_gateway = prepare_gateway(options, options.proxy_port, "--proxy-port")
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, hear)
-        with made(started=started, stop=stopped.set) as running:
-            for name, route in known.items():
+        with make_gateway(started=started, stop=stopped.set) as running:
+            for name, route in known_routes.items():
                 print(f"{name}: {running.url(name)} leads to {route.url}", flush=True)
             if running.told:
                 print("proxy:", *(f"{name}={value}" for name, value in running.told.items()), flush=True)
-            warn_of_unreached(known)
+            warn_of_unreached(known_routes)
             print(f"ready: gateway on {running.address}, logs in {running.book.run.folder}", flush=True)
             print(f"levers: {running.levers}/status", flush=True)
-            while not stopped.is_set() and not (options.linger and _is_over(running, options.linger, asked)):
+            while not stopped.is_set() and not (options.linger and _is_over(running, options.linger, drain_asked)):
                 stopped.wait(LOOK_S if options.linger else None)
             stopped.clear()
             seconds = system.monotonic() - running.book.origin
-            said = "the gateway was stopped"
-            finish = partial(answered, running.book, prompt=started.prompt, answer=said, seconds=seconds)
+            answer = "the gateway was stopped"
+            finish = partial(write_answer, running.book, prompt=started.prompt, answer=answer, seconds=seconds)
             running.end(finish, settle_s=options.settle, stopped=stopped.is_set)
-            over(running.book, ok=True)
-        gate = _requirements.of_or_by_itself(options)
+            write_run_end(running.book, ok=True)
+        gate = _requirements.gate_or_default(options)
         return judge_run(running.book, started, gate, 0, logs=options.logs, passes=True)
     except (ValueError, TypeError, LookupError, OSError) as error:
         return refuse(error)
 
 
-def _is_over(running: RunningGateway, linger_s: float, asked: Flag) -> bool:
+def _is_over(running: RunningGateway, linger_s: float, drain_asked: Flag) -> bool:
     """True if a gateway that makes no more faults is not asked any more."""
     controls = running.shared.controls
     assert controls is not None
-    if asked.is_set():
+    if drain_asked.is_set():
         controls.pass_on()
     return bool(controls.ended) and running.shared.quiet_s >= linger_s

@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from chaoslab.base.commandline import LAB_DOWN, RUN_HELP, as_json, filled, print_json, refuse
-from chaoslab.base.jsonable import listed
+from chaoslab.base.commandline import LAB_DOWN, RUN_HELP, as_json, parse_nonempty, print_json, refuse
+from chaoslab.base.jsonable import join_some
 
 if TYPE_CHECKING:
-    from chaoslab.execution.judging import JudgingWanted
+    from chaoslab.execution.judging import PendingJudging
     from chaoslab.record.history import History
     from chaoslab.record.spoken import JudgeReply
 
@@ -24,7 +24,9 @@ NAMED = 4
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", nargs="?", default="latest", help=RUN_HELP)
-    parser.add_argument("--model", type=filled, metavar="NAME", help="a model of the server at JUDGE_URL (JUDGE_MODEL)")
+    parser.add_argument(
+        "--model", type=parse_nonempty, metavar="NAME", help="a model of the server at JUDGE_URL (JUDGE_MODEL)"
+    )
     as_json(parser)
 
 
@@ -41,75 +43,80 @@ def run(options: argparse.Namespace) -> int:
 
 def _judge(options: argparse.Namespace) -> int:
     from chaoslab.execution.asking import Model
-    from chaoslab.execution.judging import JudgingWanted, ModelJudge
+    from chaoslab.execution.judging import ModelJudge, PendingJudging
     from chaoslab.reports import places
 
-    place = places.find(options.run)
-    history = places.read(str(place))
-    wanted = JudgingWanted.of(history, place, options.model or "")
-    kept = len(wanted.there) - len(wanted.open)
-    asked: list[JudgeReply] = []
+    run_place = places.find_run(options.run)
+    history = places.read_history(str(run_place))
+    judging = PendingJudging.of(history, run_place, options.model or "")
+    kept_count = len(judging.there) - len(judging.open)
+    replies: list[JudgeReply] = []
     requests = 0
-    if many := len(wanted.open):
+    if many := len(judging.open):
         judge = ModelJudge(Model.named("chaoslab judge", options.model or ""))
-        for reply in wanted.ask(judge):
-            asked.append(reply)
+        for reply in judging.ask(judge):
+            replies.append(reply)
             if sys.stderr.isatty():
-                print(f"\r{len(asked)} of {many} asked", end="\n" if len(asked) == many else "", file=sys.stderr)
+                print(f"\r{len(replies)} of {many} asked", end="\n" if len(replies) == many else "", file=sys.stderr)
         requests = judge.requests
-    after = places.read(str(place))
-    said: dict[str, Any] = {
-        "questions": len(wanted.there),
-        "kept": kept,
+    after = places.read_history(str(run_place))
+    result: dict[str, Any] = {
+        "questions": len(judging.there),
+        "kept": kept_count,
         "requests": requests,
-        **{name: _sum([getattr(each, name) for each in asked if each.reply]) for name in _COSTS},
-        "no_opinion": _without(wanted),
-        "outcomes": _outcomes(after),
+        **{
+            name: _sum_known([getattr(judged_reply, name) for judged_reply in replies if judged_reply.reply])
+            for name in _COSTS
+        },
+        "no_opinion": _group_unanswered(judging),
+        "outcomes": _count_outcomes(after),
     }
     if options.json:
-        print_json(**said, notes=list(after.notes))
+        print_json(**result, notes=list(after.notes))
     else:
-        print(*_told(said, len(wanted.asked), len(history.trials)), sep="\n")
+        print(*_describe_result(result, len(judging.asked), len(history.trials)), sep="\n")
         for note in after.notes:
             print(f"note: {note}", file=sys.stderr)
-    return LAB_DOWN if asked and all(each.error for each in asked) else 0
+    return LAB_DOWN if replies and all(judged_reply.error for judged_reply in replies) else 0
 
 
 _COSTS = ("tokens_in", "tokens_out", "cost_usd")
 
 
-def _sum(values: Sequence[Any]) -> Any:
+def _sum_known(values: Sequence[Any]) -> Any:
     """The sum; None if one is unknown."""
     return None if None in values else sum(values)
 
 
-def _without(wanted: JudgingWanted) -> dict[str, list[str]]:
+def _group_unanswered(judging: PendingJudging) -> dict[str, list[str]]:
     """The trials without an opinion, by the reason."""
-    found: dict[str, list[str]] = {}
-    for trial, question in wanted.asked.items():
-        reply = wanted.replies.get(question.key)
+    trials_by_error: dict[str, list[str]] = {}
+    for trial, question in judging.asked.items():
+        reply = judging.replies.get(question.key)
         if reply is not None and reply.error:
-            found.setdefault(reply.error, []).append(trial)
-    return found
+            trials_by_error.setdefault(reply.error, []).append(trial)
+    return trials_by_error
 
 
-def _outcomes(history: History) -> dict[str, int]:
-    from chaoslab.analysis.verdict.judge import verdicts
+def _count_outcomes(history: History) -> dict[str, int]:
+    from chaoslab.analysis.verdict.judge import judge_all
 
-    return dict(Counter(str(verdict.outcome) for verdict in verdicts(history).values()))
+    return dict(Counter(str(verdict.outcome) for verdict in judge_all(history).values()))
 
 
-def _told(said: dict[str, Any], undecided: int, trials: int) -> list[str]:
+def _describe_result(result: dict[str, Any], undecided: int, trials: int) -> list[str]:
     """The questions asked, their cost, and what has come of them, in lines."""
-    lines = [f"{undecided} of {trials} answers are decided by nothing certain: {said['questions']} different questions"]
-    spent = f"{said['requests']} requests"
-    if said["requests"]:
-        tokens = None if said["tokens_in"] is None else said["tokens_in"] + said["tokens_out"]
-        cost = said["cost_usd"]
+    lines = [
+        f"{undecided} of {trials} answers are decided by nothing certain: {result['questions']} different questions"
+    ]
+    spent = f"{result['requests']} requests"
+    if result["requests"]:
+        tokens = None if result["tokens_in"] is None else result["tokens_in"] + result["tokens_out"]
+        cost = result["cost_usd"]
         spent += f", {'tokens unknown' if tokens is None else f'{tokens:,} tokens'}"
         spent += f", {'dollars unknown' if cost is None else f'${cost:.4f}'}"
-    lines.append(f"{said['kept']} replies were kept; {spent}")
-    for error, named in said["no_opinion"].items():
-        lines.append(f"no opinion of {listed(named, NAMED)}, unknown: {error}")
-    lines.append("now: " + ", ".join(f"{count} {name}" for name, count in said["outcomes"].items()))
+    lines.append(f"{result['kept']} replies were kept; {spent}")
+    for error, named in result["no_opinion"].items():
+        lines.append(f"no opinion of {join_some(named, NAMED)}, unknown: {error}")
+    lines.append("now: " + ", ".join(f"{count} {name}" for name, count in result["outcomes"].items()))
     return lines

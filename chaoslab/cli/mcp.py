@@ -10,7 +10,7 @@ EXAMPLE = "chaoslab mcp --fault lost_reply:refund -- python server.py"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    gateway.of_plan(parser, "TOOL", "refund")
+    gateway.add_plan_options(parser, "TOOL", "refund")
     parser.add_argument("--url", help="a server over streamable HTTP, as in http://127.0.0.1:3000/mcp")
     parser.add_argument(
         "--header", action="append", default=[], metavar="FIELD",
@@ -21,7 +21,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="proxies of one name are one run, for a client that starts its server anew for each try "
         "(default: that of the chaoslab exec it runs in)",
     )  # fmt: skip
-    gateway.of_statement(parser, fact="a text that the arguments of the client's calls must show", like="refund")
+    gateway.add_statement_options(
+        parser, fact="a text that the arguments of the client's calls must show", like="refund"
+    )
     parser.add_argument("words", nargs="*", metavar="COMMAND", help="after --: the server's command and its arguments")
 
 
@@ -30,23 +32,23 @@ def run(options: argparse.Namespace) -> int:
     from chaoslab.config.settings import inherited
     from chaoslab.scenarios.command_agent import check_command
     from chaoslab.surfaces import mcp_proxy, sessions
-    from chaoslab.surfaces.gateway import plan_of, stated
+    from chaoslab.surfaces.gateway import parse_effects, parse_plan
 
     try:
         if bool(options.url) == bool(options.words):
             raise ValueError("chaoslab mcp needs a server: --url http://127.0.0.1:3000/mcp, or -- and its command")
         if options.header and not options.url:
             raise ValueError("--header goes with --url: a command has no headers")
-        plan = plan_of(options.fault, options.plan, options.seed, None)
+        plan = parse_plan(options.fault, options.plan, options.seed, None)
         name = options.session or inherited().get(sessions.VARIABLE, "")
         session = mcp_proxy.ProxySession(
-            plan, options.logs, options.fact, stated(options.effects), name and sessions.check_name(name)
+            plan, options.logs, options.fact, parse_effects(options.effects), name and sessions.check_name(name)
         )
         if options.url:
             extras.check("--url", "mcp")
             from chaoslab.surfaces import mcp_remote
 
-            return mcp_remote.run(options.url, mcp_proxy.fields_of(options.header), session)
+            return mcp_remote.run(options.url, mcp_proxy.parse_header_fields(options.header), session)
         check_command(options.words)
         return mcp_proxy.run(options.words, session)
     except (ValueError, TypeError, LookupError, OSError) as error:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chaoslab.base.commandline import as_json, filled, path, print_json, refuse, whole
+from chaoslab.base.commandline import as_json, parse_nonempty, path, print_json, refuse, whole_number
 
 if TYPE_CHECKING:
     from chaoslab.memory.store import Memory
@@ -26,7 +26,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="show (the default), add, note, predict, forget, archive or export",
     )  # fmt: skip
     parser.add_argument(
-        "what", metavar="WHAT", nargs="*", type=filled,
+        "what", metavar="WHAT", nargs="*", type=parse_nonempty,
         help="add: folders of runs; note: a text; predict: a run's folder or a scenario's file; forget: a run; show: a "
         "table (lessons, components, ranges, relations, experiments or runs)",
     )  # fmt: skip
@@ -34,24 +34,24 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--logs", type=path, default=Path("logs"), help="the folder of the memory (default: %(default)s)"
     )
     parser.add_argument("--before", metavar="DATE", help="archive: leave out runs that began earlier, as in 2026-06-01")
-    parser.add_argument("--subject", type=filled, help="forget, show, note: this agent")
-    parser.add_argument("--target", type=filled, help="forget, show, note: this target")
-    parser.add_argument("--fault", type=filled, help="note: the fault that was met there")
-    for name, what in (
+    parser.add_argument("--subject", type=parse_nonempty, help="forget, show, note: this agent")
+    parser.add_argument("--target", type=parse_nonempty, help="forget, show, note: this target")
+    parser.add_argument("--fault", type=parse_nonempty, help="note: the fault that was met there")
+    for name, meaning in (
         ("tried", "trials met it alone (1)"),
         ("bad", "of them ended badly (0)"),
         ("harm", "did harm (0)"),
     ):
-        parser.add_argument(f"--{name}", type=whole(0, 10**6), metavar="N", help=f"note: so many {what}")
+        parser.add_argument(f"--{name}", type=whole_number(0, 10**6), metavar="N", help=f"note: so many {meaning}")
     parser.add_argument("--again", action="store_true", help="add: also runs that were forgotten or archived")
     parser.add_argument("--out", type=path, metavar="FILE", help="export: the file, by default stdout")
     as_json(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    from chaoslab.cli._ended import code_of
+    from chaoslab.cli._ended import exit_code_of
 
-    return code_of(lambda: _run(options), LookupError, ValueError)
+    return exit_code_of(lambda: _run(options), LookupError, ValueError)
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -61,18 +61,18 @@ def _run(options: argparse.Namespace) -> int:
         store = Memory(options.logs / FILE, make=True)
         if store.laid_aside:
             print(f"{store.path} is made anew; the old one: {store.laid_aside}", file=sys.stderr)
-        found = store.add(_folders(options.what or [str(options.logs)]), again=options.again)
-        for why in found.skipped:
-            print(f"skipped: {why}", file=sys.stderr)
+        added = store.add(_folders(options.what or [str(options.logs)]), again=options.again)
+        for skip_reason in added.skipped:
+            print(f"skipped: {skip_reason}", file=sys.stderr)
         if options.json:
-            print_json(new=found.new, changed=found.changed, known=found.known, skipped=[*found.skipped])
+            print_json(new=added.new, changed=added.changed, known=added.known, skipped=[*added.skipped])
         else:
-            print(f"{found}: {store.path}")
+            print(f"{added}: {store.path}")
         return 0
     if options.does == "note":
-        given = {name: getattr(options, name) for name in ("target", "fault", "tried", "bad", "harm")}
-        given = {name: value for name, value in given.items() if value is not None}
-        note(options.logs, options.subject or "", " ".join(options.what), **given)
+        evidence = {name: getattr(options, name) for name in ("target", "fault", "tried", "bad", "harm")}
+        evidence = {name: value for name, value in evidence.items() if value is not None}
+        note(options.logs, options.subject or "", " ".join(options.what), **evidence)
         print(f"noted: {options.logs / FILE}")
         return 0
     store = memory(options.logs)
@@ -81,40 +81,44 @@ def _run(options: argparse.Namespace) -> int:
     ](store, options)
 
 
-def _folders(given: Sequence[str]) -> list[Path]:
+def _folders(names: Sequence[str]) -> list[Path]:
     """The folders of runs that are meant: those given, and those in a folder of runs."""
     from chaoslab.record import runs
     from chaoslab.record.lines import log_files
 
-    found: list[Path] = []
-    for each in map(Path, given):
-        if each.is_symlink() and each.name == "latest":
+    folders: list[Path] = []
+    for named_path in map(Path, names):
+        if named_path.is_symlink() and named_path.name == "latest":
             continue
-        if not each.exists():
-            raise LookupError(f"{each}: there is no such folder: name the folders of runs, as in logs/*")
-        if each.is_dir():
-            found += [each] if log_files(each) or (each / "run.json").is_file() else reversed(runs.newest_first(each))
-    return found
+        if not named_path.exists():
+            raise LookupError(f"{named_path}: there is no such folder: name the folders of runs, as in logs/*")
+        if named_path.is_dir():
+            folders += (
+                [named_path]
+                if log_files(named_path) or (named_path / "run.json").is_file()
+                else reversed(runs.newest_first(named_path))
+            )
+    return folders
 
 
 def _show(store: Memory, options: argparse.Namespace) -> int:
-    (table, *more) = options.what or ["lessons"]
-    if more:
+    (table, *extra_tables) = options.what or ["lessons"]
+    if extra_tables:
         return refuse(ValueError(f"show takes one table, and these are {len(options.what)}"))
     columns, rows = store.rows(table)
     for name in ("subject", "target"):
-        wanted = getattr(options, name)
-        if wanted and name in columns:
-            rows = [row for row in rows if row[columns.index(name)] == wanted]
+        filter_value = getattr(options, name)
+        if filter_value and name in columns:
+            rows = [row for row in rows if row[columns.index(name)] == filter_value]
     if options.json:
         print_json(table=table, rows=[dict(zip(columns, row, strict=True)) for row in rows])
         return 0
     print(store)
     if table == "lessons":
-        shown = [f"{subject}: {lesson}" for subject, _, lesson in rows[:SHOWN]]
+        lines = [f"{subject}: {lesson}" for subject, _, lesson in rows[:SHOWN]]
     else:
-        shown = [" | ".join(columns), *(" | ".join(map(_cell, row)) for row in rows[:SHOWN])]
-    print("\n".join(shown))
+        lines = [" | ".join(columns), *(" | ".join(map(_cell, row)) for row in rows[:SHOWN])]
+    print("\n".join(lines))
     if len(rows) > SHOWN:
         print(f"and {len(rows) - SHOWN} more: --json has all")
     return 0
@@ -125,22 +129,22 @@ def _cell(value: Any) -> str:
 
 
 def _predict(store: Memory, options: argparse.Namespace) -> int:
-    from chaoslab.memory.planning import predict_run, prediction_of
-    from chaoslab.memory.plans import plain_prediction
-    from chaoslab.reports.places import find
+    from chaoslab.memory.planning import predict_run, predict_scenario
+    from chaoslab.memory.plans import prediction_to_plain
+    from chaoslab.reports.places import find_run
     from chaoslab.scenarios.load import load
     from chaoslab.scenarios.located import SUFFIXES
 
     if len(options.what) != 1:
         return refuse(ValueError("predict takes one run's folder, or one scenario's file"))
-    (what,) = options.what
-    if Path(what).suffix in SUFFIXES:
-        found = [(each.name, prediction_of(store, each)) for each in load(Path(what))]
-        data = [{"name": name, **plain_prediction(told)} for name, told in found]
-        lines = [f"{name}: {told}" for name, told in found]
+    (subject,) = options.what
+    if Path(subject).suffix in SUFFIXES:
+        predictions = [(scenario.name, predict_scenario(store, scenario)) for scenario in load(Path(subject))]
+        data = [{"name": name, **prediction_to_plain(prediction)} for name, prediction in predictions]
+        lines = [f"{name}: {prediction}" for name, prediction in predictions]
     else:
-        told_of = predict_run(store, find(what, logs=options.logs))
-        data, lines = [{"name": what, **told_of.plain()}], [f"{what}: {told_of}"]
+        run_prediction = predict_run(store, find_run(subject, logs=options.logs))
+        data, lines = [{"name": subject, **run_prediction.plain()}], [f"{subject}: {run_prediction}"]
     if options.json:
         print_json(predictions=data)
     else:
@@ -149,15 +153,15 @@ def _predict(store: Memory, options: argparse.Namespace) -> int:
 
 
 def _forget(store: Memory, options: argparse.Namespace) -> int:
-    wanted = {
+    criteria = {
         "run": options.what[0] if options.what else "",
         "subject": options.subject or "",
         "target": options.target or "",
     }
-    if sum(map(bool, wanted.values())) != 1 or len(options.what) > 1:
+    if sum(map(bool, criteria.values())) != 1 or len(options.what) > 1:
         return refuse(ValueError("forget takes one of a run, --subject and --target"))
-    done = store.forget(**wanted)
-    print(f"forgotten: {done} {'experiments' if options.target else 'runs'}")
+    forgotten_count = store.forget(**criteria)
+    print(f"forgotten: {forgotten_count} {'experiments' if options.target else 'runs'}")
     return 0
 
 
@@ -189,7 +193,9 @@ def _export(store: Memory, options: argparse.Namespace) -> int:
     if options.out is None:
         print_json(**tables)
         return 0
-    with files.replacing(options.out) as part:
-        part.write_text(json.dumps({"chaoslab": 1, **tables}, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    with files.replace_file(options.out) as partial_file:
+        partial_file.write_text(
+            json.dumps({"chaoslab": 1, **tables}, ensure_ascii=False, indent=1) + "\n", encoding="utf-8"
+        )
     print(f"exported {options.out}")
     return 0

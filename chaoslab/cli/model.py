@@ -35,12 +35,12 @@ def run(options: argparse.Namespace) -> int:
 
     token_s = chosen.model_token_ms / 1000
     try:
-        model = script.of_json(files.json_of(options.script)) if options.script else None
+        model = script.script_from_json(files.read_json(options.script)) if options.script else None
     except (files.Unreadable, ValueError, TypeError) as error:
         return refuse(ValueError(f"{options.script} {error}" if isinstance(error, files.Unreadable) else str(error)))
     if model is not None:
         model.token_s, model.host = token_s, str(options.script)
-        model.warn = lambda words: print(f"warning: {words}", file=sys.stderr, flush=True)
+        model.warn = lambda warning: print(f"warning: {warning}", file=sys.stderr, flush=True)
 
     def ready(port: int, stop: Callable[[], None]) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -56,6 +56,6 @@ def run(options: argparse.Namespace) -> int:
             host=options.host, port=options.port, ready=ready, token_s=token_s, model=model, digests=digests(chosen)
         )
     except (OSError, ValueError) as error:  # waitress raises it for a host without an address
-        said = f"model cannot listen on {options.host}:{options.port} ({error})"
-        return refuse(ValueError(f"{said}: end what uses it, or choose another with --host or --port"))
+        message = f"model cannot listen on {options.host}:{options.port} ({error})"
+        return refuse(ValueError(f"{message}: end what uses it, or choose another with --host or --port"))
     return 0

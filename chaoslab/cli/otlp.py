@@ -14,10 +14,10 @@ STDIN = "-"
 
 
 def _endpoint(text: str) -> str:
-    from chaoslab.surfaces.otel.collector import endpoint
+    from chaoslab.surfaces.otel.collector import parse_endpoint
 
     try:
-        return endpoint(text)
+        return parse_endpoint(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
@@ -67,30 +67,30 @@ def _live(options: argparse.Namespace, logs: Path | None) -> AbstractContextMana
     if not named or getattr(options, "dry_run", False) or getattr(options, "estimate", False):
         return nullcontext()
     from chaoslab.surfaces.otel import collector
-    from chaoslab.surfaces.otel.export import sent_to
+    from chaoslab.surfaces.otel.export import send_runs_to
 
     if options.otlp and logs is None:
         raise ValueError("--otlp sends what is written into logs: leave --no-logs out")
-    collector.headers(environment.get(collector.HEADERS, ""))
-    return sent_to(options.otlp or collector.stated(environment))
+    collector.parse_headers(environment.get(collector.HEADERS, ""))
+    return send_runs_to(options.otlp or collector.find_endpoint(environment))
 
 
 def run(options: argparse.Namespace) -> int:
     from chaoslab.config.settings import inherited
-    from chaoslab.surfaces.otel.collector import ENDPOINT, Collector, stated
+    from chaoslab.surfaces.otel.collector import ENDPOINT, Collector, find_endpoint
 
     environment = inherited()
     try:
-        base = options.to or stated(environment)
+        base = options.to or find_endpoint(environment)
         if not base:
             return refuse(ValueError(f"name the collector, as in --to http://localhost:4318, or set {ENDPOINT}"))
         collector = Collector.of(base, environment)
     except ValueError as error:
         return refuse(error)
     if options.run == STDIN:
-        from chaoslab.surfaces.otel.export import followed
+        from chaoslab.surfaces.otel.export import follow_runs
 
-        followed(sys.stdin, collector)
+        follow_runs(sys.stdin, collector)
         return LAB_DOWN if collector.lost else 0
     return _sent(options.run, collector)
 
@@ -102,7 +102,7 @@ def _sent(name: str, collector: object) -> int:
 
     assert isinstance(collector, Collector)
     try:
-        history = places.read(name)
+        history = places.read_history(name)
     except LookupError as error:
         return refuse(error)
     export = Export(collector, spoken=history.spoken)

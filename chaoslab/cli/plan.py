@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chaoslab.base.commandline import PROVES_NOTHING, as_json, filled, path, print_json, seed, whole
-from chaoslab.cli._ended import code_of, the_one
+from chaoslab.base.commandline import PROVES_NOTHING, as_json, parse_nonempty, path, print_json, seed, whole_number
+from chaoslab.cli._ended import exit_code_of, select_scenario
 
 if TYPE_CHECKING:
     from chaoslab.memory.plans import RunProposal
@@ -25,7 +25,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "what",
         metavar="SCENARIO|AGENT",
         nargs="?",
-        type=filled,
+        type=parse_nonempty,
         help="a scenario file, module:name of an agent, or the name of one that the memory knows",
     )
     add("--prompt", help="what the agent is asked, if no scenario says so")
@@ -33,7 +33,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--tries", action="append", default=[], metavar="FAULT", help="only this fault; may be given several times")
     add("--budget", metavar="200|10m", help="of --run: trials, or a time (200)")
     add("--run", action="store_true", help="run the best one, learn from it, and again")
-    add("-n", dest="n", type=whole(1, 1000), default=5, help="the proposals (%(default)s)")
+    add("-n", dest="n", type=whole_number(1, 1000), default=5, help="the proposals (%(default)s)")
     add("--risk", type=_share, default=1.0, metavar="0–1", help="the most risk that is allowed (%(default)s)")
     add("--share", type=_share, default=1.0, metavar="10%%", help="the share of the traffic that a fault may hit (all)")
     add(
@@ -48,10 +48,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _share(text: str) -> float:
-    from chaoslab.search.planning.design import number
+    from chaoslab.search.planning.design import parse_number
 
     try:
-        value = float(number("it", text) if "%" in text else text)
+        value = float(parse_number("it", text) if "%" in text else text)
     except ValueError:
         value = -1.0
     if not 0 <= value <= 1:
@@ -67,44 +67,47 @@ def _critical(text: str) -> tuple[str, float]:
 
 
 def run(options: argparse.Namespace) -> int:
-    return code_of(lambda: _run(options), LookupError, ValueError)
+    return exit_code_of(lambda: _run(options), LookupError, ValueError)
 
 
 def _run(options: argparse.Namespace) -> int:
     from chaoslab.base import levers
     from chaoslab.memory.planning import plan
-    from chaoslab.scenarios.exploring import explain_unproven, of_agent
+    from chaoslab.scenarios.exploring import explain_unproven, make_agent_scenario
     from chaoslab.scenarios.load import load
     from chaoslab.scenarios.located import SUFFIXES
 
-    scenario, what = None, options.what or ""
-    if Path(what).suffix in SUFFIXES or ":" in what:
-        found = (
-            load(Path(what), changed=options.set)
-            if Path(what).suffix in SUFFIXES
-            else of_agent(what, options.prompt, options.set)
+    scenario, subject = None, options.what or ""
+    if Path(subject).suffix in SUFFIXES or ":" in subject:
+        candidates = (
+            load(Path(subject), changed=options.set)
+            if Path(subject).suffix in SUFFIXES
+            else make_agent_scenario(subject, options.prompt, options.set)
         )
-        scenario = the_one(found, options.only, what)
+        scenario = select_scenario(candidates, options.only, subject)
 
-    def tell(done: RunProposal) -> None:
+    def tell(proposal_run: RunProposal) -> None:
         if not options.quiet:
-            print(done, file=sys.stderr, flush=True)
+            print(proposal_run, file=sys.stderr, flush=True)
 
-    made = plan(
-        options.logs, scenario, subject="" if scenario else what, targets=options.target, tries=options.tries,
+    proposed_plan = plan(
+        options.logs, scenario, subject="" if scenario else subject, targets=options.target, tries=options.tries,
         budget=options.budget, n=options.n, risk=options.risk, seed=options.seed, share=options.share,
         critical=dict(options.critical), run=options.run, logs=options.logs, tell=tell, changed=options.set,
     )  # fmt: skip
     if options.json:
         print_json(
-            subject=made.subject, proposals=[each.plain() for each in made], left_out=[*made.left_out],
-            done=[each.plain() for each in made.done], run=None if made.folder is None else str(made.folder),
+            subject=proposed_plan.subject, proposals=[proposal.plain() for proposal in proposed_plan], left_out=[*proposed_plan.left_out],
+            done=[proposal.plain() for proposal in proposed_plan.done], run=None if proposed_plan.folder is None else str(proposed_plan.folder),
         )  # fmt: skip
     else:
-        print(made)
-    if any(each.tried.failed for each in made.done):
+        print(proposed_plan)
+    if any(proposal.tried.failed for proposal in proposed_plan.done):
         return FAILED
-    if options.run and (why := levers.of_machine() or explain_unproven([each.tried for each in made.done])):
-        print(f"this proves nothing: {why}", file=sys.stderr)
+    if options.run and (
+        unproven_reason := levers.describe_pulled()
+        or explain_unproven([proposal.tried for proposal in proposed_plan.done])
+    ):
+        print(f"this proves nothing: {unproven_reason}", file=sys.stderr)
         return PROVES_NOTHING
     return 0

@@ -41,23 +41,23 @@ def run(options: argparse.Namespace) -> int:
         return refuse(error)
 
 
-def _replay(log: RecordedRun, wanted: Sequence[str], *, quiet: bool = False, json: bool = False) -> int:
+def _replay(log: RecordedRun, chosen_trials: Sequence[str], *, quiet: bool = False, json: bool = False) -> int:
     from chaoslab.lab.replay import Rerun
     from chaoslab.reports import replay as report
     from chaoslab.reports.progress import WorkProgress
 
-    rerun = Rerun(log, wanted)
+    rerun = Rerun(log, chosen_trials)
     for note in rerun.replay.notes:
         print(note, file=sys.stderr, flush=True)
     if not json:
-        print(report.heading(rerun.replay), flush=True)
+        print(report.render_heading(rerun.replay), flush=True)
     trials = []
     with WorkProgress(len(rerun.replay.trials), quiet=quiet or json) as progress:
         for trial in rerun.trials():
             trials.append(trial)
             progress.count(trial.seconds, outcome=trial.outcome, faults=trial.witnessed)
     if json:
-        print_json(**report.plain(rerun.replay, trials))
+        print_json(**report.replay_data(rerun.replay, trials))
     else:
-        print(*report.lines(rerun.replay, trials), sep="\n")
+        print(*report.render_lines(rerun.replay, trials), sep="\n")
     return DIFFERENT if any(trial.difference for trial in trials) else EQUAL

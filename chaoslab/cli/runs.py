@@ -22,9 +22,9 @@ def run(options: argparse.Namespace) -> int:
             from chaoslab.reports import runs
 
             if options.json:
-                print_json(runs=[line.plain() for line in runs.listed(options.logs)])
+                print_json(runs=[line.plain() for line in runs.list_runs(options.logs)])
             else:
-                print(runs.render(options.logs), end="")
+                print(runs.render_runs(options.logs), end="")
     except LookupError as error:
         return refuse(error)
     return 0

@@ -10,9 +10,9 @@ EXAMPLE = "chaoslab settings --effective TOXIC_PROB=0.3"
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("settings", nargs="*", metavar="NAME=value", help="with --effective: settings as for a run")
-    how = parser.add_mutually_exclusive_group()
-    how.add_argument("--markdown", action="store_true", help="as a table in Markdown instead")
-    how.add_argument(
+    scope_group = parser.add_mutually_exclusive_group()
+    scope_group.add_argument("--markdown", action="store_true", help="as a table in Markdown instead")
+    scope_group.add_argument(
         "--effective", action="store_true", help="the settings in force instead, and where each value was given"
     )
     as_json(parser)
@@ -30,8 +30,8 @@ def run(options: argparse.Namespace) -> int:
         if options.json:
             print_json(settings=in_force(options.settings) if options.effective else described())
             return 0
-        shown = effective(options.settings) if options.effective else table() if options.markdown else example()
+        listing = effective(options.settings) if options.effective else table() if options.markdown else example()
     except SettingError as error:
         return refuse(error)
-    print(shown, end="")
+    print(listing, end="")
     return 0

@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chaoslab.base.commandline import as_json, filled, path, print_json, seed
-from chaoslab.cli._ended import telling, the_one, with_code
+from chaoslab.base.commandline import as_json, parse_nonempty, path, print_json, seed
+from chaoslab.cli._ended import report_interrupt, returns_exit_code, select_scenario
 
 if TYPE_CHECKING:
     from chaoslab.execution.explore import FoundFailure
@@ -20,7 +20,7 @@ IS_APART = True
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     named = "a run of a scenario, in logs/ or by its path, or a scenario's file (%(default)s)"
-    parser.add_argument("what", metavar="RUN|SCENARIO", type=filled, nargs="?", default="latest", help=named)
+    parser.add_argument("what", metavar="RUN|SCENARIO", type=parse_nonempty, nargs="?", default="latest", help=named)
     parser.add_argument("--trial", default="", metavar="K", help="the trial, as 7 or p1.r7")
     parser.add_argument("--seed", type=seed, help="seed of the faults' dice, in place of the scenario's own")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a value in place of its own")
@@ -29,27 +29,27 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     as_json(parser)
 
 
-@with_code
+@returns_exit_code
 def run(options: argparse.Namespace) -> int:
-    from chaoslab.reports.formats import put
-    from chaoslab.scenarios.exploring import command, plain_failure, pytest_of, shrink
+    from chaoslab.reports.formats import write_file
+    from chaoslab.scenarios.exploring import build_rerun_command, failure_to_plain, render_pytest, shrink
 
-    scenario, number = _chosen(options)
-    with telling(lambda: f"the cause of trial {number} is not found yet, and nothing was written"):
+    scenario, number = _load_chosen(options)
+    with report_interrupt(lambda: f"the cause of trial {number} is not found yet, and nothing was written"):
         failure = shrink(scenario, number, seed=options.seed)
-    test = pytest_of(scenario, failure, changed=options.set)
+    test = render_pytest(scenario, failure, changed=options.set)
     if options.json:
-        print_json(**plain_failure(failure, command(scenario, failure, changed=options.set)), test=test)
+        print_json(**failure_to_plain(failure, build_rerun_command(scenario, failure, changed=options.set)), test=test)
     else:
-        print(shrunk_text(scenario, failure, options.set, test))
+        print(render_failure(scenario, failure, options.set, test))
     if options.test is not None:
-        put(test, options.test)
+        write_file(test, options.test)
     return 0
 
 
-def shrunk_text(scenario: Scenario, failure: FoundFailure, changed: list[str], test: str) -> str:
+def render_failure(scenario: Scenario, failure: FoundFailure, changed: list[str], test: str) -> str:
     """The failure for the terminal."""
-    from chaoslab.scenarios.exploring import command
+    from chaoslab.scenarios.exploring import build_rerun_command
 
     minimal = "no fault can be left out" if failure.minimal else "not shown that none can be left out: too many trials"
     lines = [f"{failure.outcome}: {failure.cause}", f"found in {failure.reruns} trials; {minimal}"]
@@ -58,19 +58,19 @@ def shrunk_text(scenario: Scenario, failure: FoundFailure, changed: list[str], t
     if not failure.shown_fails:
         lines.append(f"the trial shown here did not fail: {failure.trial.outcome}")
     if len(failure.shares) > 1:
-        lines += ["what each fault of the trial had to do with it:", *(f"  {each}" for each in failure.shares)]
-        lines += ["what each call had to do with it:", *(f"  {each}" for each in failure.by_call)]
+        lines += ["what each fault of the trial had to do with it:", *(f"  {share}" for share in failure.shares)]
+        lines += ["what each call had to do with it:", *(f"  {share}" for share in failure.by_call)]
     lines += [
-        "", failure.story().rstrip(), "", f"again: {command(scenario, failure, changed=changed)}", "", test.rstrip(),
+        "", failure.story().rstrip(), "", f"again: {build_rerun_command(scenario, failure, changed=changed)}", "", test.rstrip(),
     ]  # fmt: skip
     return "\n".join(lines)
 
 
-def _chosen(options: argparse.Namespace) -> tuple[Scenario, int]:
+def _load_chosen(options: argparse.Namespace) -> tuple[Scenario, int]:
     """The scenario and the number of the trial, from 1."""
     from chaoslab.cli import test as test_command
-    from chaoslab.reports.places import find
-    from chaoslab.scenarios.exploring import again_of
+    from chaoslab.reports.places import find_run
+    from chaoslab.scenarios.exploring import find_rerun_arguments
     from chaoslab.scenarios.load import load
     from chaoslab.scenarios.located import SUFFIXES, ScenarioError
 
@@ -78,12 +78,19 @@ def _chosen(options: argparse.Namespace) -> tuple[Scenario, int]:
         parser = argparse.ArgumentParser()
         test_command.arguments(parser)
         try:
-            given = parser.parse_args(again_of(find(options.what), options.trial))
+            rerun_arguments = parser.parse_args(find_rerun_arguments(find_run(options.what), options.trial))
         except LookupError as error:
             raise ScenarioError(str(error.args[0])) from None
-        options.what, options.trial, options.only = given.files[0], str(given.trial), given.only
-        options.set, options.seed = [*given.set, *options.set], given.seed if options.seed is None else options.seed
+        options.what, options.trial, options.only = (
+            rerun_arguments.files[0],
+            str(rerun_arguments.trial),
+            rerun_arguments.only,
+        )
+        options.set, options.seed = (
+            [*rerun_arguments.set, *options.set],
+            rerun_arguments.seed if options.seed is None else options.seed,
+        )
     number = options.trial.rpartition("r")[2] or "1"
     if not number.isdecimal() or int(number) < 1:
         raise ScenarioError(f"--trial {options.trial} should be a number from 1, or a key such as p1.r7")
-    return the_one(load(Path(options.what), changed=options.set), options.only, options.what), int(number)
+    return select_scenario(load(Path(options.what), changed=options.set), options.only, options.what), int(number)

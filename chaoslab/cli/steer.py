@@ -3,14 +3,14 @@
 import argparse
 from pathlib import Path
 
-from chaoslab.base.commandline import RUN_HELP, filled, path, refuse
+from chaoslab.base.commandline import RUN_HELP, parse_nonempty, path, refuse
 
 HELP = "have a run that goes on pause, resume or stop, or switch its faults off and on"
 EXAMPLE = "chaoslab steer latest TOXIC_PROB=0.5"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", type=filled, metavar="RUN", help=RUN_HELP.removesuffix(" (default: latest)"))
+    parser.add_argument("run", type=parse_nonempty, metavar="RUN", help=RUN_HELP.removesuffix(" (default: latest)"))
     parser.add_argument(
         "words",
         nargs="+",
@@ -22,11 +22,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from chaoslab.reports.places import find
+    from chaoslab.reports.places import find_run
     from chaoslab.surfaces.levers import steer
 
     try:
-        print(*steer(find(options.run, logs=options.logs).resolve(), options.words), sep="\n")
+        print(*steer(find_run(options.run, logs=options.logs).resolve(), options.words), sep="\n")
     except (LookupError, ValueError, OSError) as error:
         return refuse(error)
     return 0

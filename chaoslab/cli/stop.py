@@ -5,21 +5,21 @@ import getpass
 from contextlib import suppress
 from pathlib import Path
 
-from chaoslab.base.commandline import filled, path, refuse
+from chaoslab.base.commandline import parse_nonempty, path, refuse
 
 HELP = "end all faults now, whoever makes them, until --release"
 EXAMPLE = "chaoslab stop --all --why 'orders are late'"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--all", action="store_true", help="pull the lever: no part makes a fault")
-    what.add_argument("--release", action="store_true", help="release it")
-    what.add_argument("--status", action="store_true", help="tell if it is pulled: exit code 1 if it is")
-    parser.add_argument("--why", type=filled, metavar="TEXT", help="the reason, which the logs tell")
+    actions = parser.add_mutually_exclusive_group(required=True)
+    actions.add_argument("--all", action="store_true", help="pull the lever: no part makes a fault")
+    actions.add_argument("--release", action="store_true", help="release it")
+    actions.add_argument("--status", action="store_true", help="tell if it is pulled: exit code 1 if it is")
+    parser.add_argument("--why", type=parse_nonempty, metavar="TEXT", help="the reason, which the logs tell")
     parser.add_argument("--lever", type=path, metavar="FILE", help="another lever, which limits name")
     parser.add_argument(
-        "--toxiproxy", type=filled, metavar="URL", help="with --all: delete the lanes of this Toxiproxy too"
+        "--toxiproxy", type=parse_nonempty, metavar="URL", help="with --all: delete the lanes of this Toxiproxy too"
     )
 
 
@@ -27,30 +27,30 @@ def run(options: argparse.Namespace) -> int:
     from chaoslab.base import levers
 
     # Where a lab is, its own lever too: its parts in containers see no home.
-    there = levers.LAB.exists() or levers.LAB.with_name("state.db").exists()
-    own = [levers.LEVER, *([levers.LAB] if there else [])]
-    ended = 0
-    for lever in own if options.lever is None else [options.lever]:
+    has_lab = levers.LAB.exists() or levers.LAB.with_name("state.db").exists()
+    known_levers = [levers.LEVER, *([levers.LAB] if has_lab else [])]
+    exit_code = 0
+    for lever in known_levers if options.lever is None else [options.lever]:
         try:
-            ended |= _one(lever, options)
+            exit_code |= _act_on_lever(lever, options)
         except OSError as error:
-            ended = refuse(error)
-    if ended or not options.all:
-        return ended
+            exit_code = refuse(error)
+    if exit_code or not options.all:
+        return exit_code
     _tell_left()
-    return _lanes_of(options.toxiproxy) if options.toxiproxy else 0
+    return _delete_lanes(options.toxiproxy) if options.toxiproxy else 0
 
 
-def _one(lever: Path, options: argparse.Namespace) -> int:
+def _act_on_lever(lever: Path, options: argparse.Namespace) -> int:
     from chaoslab.base import levers
 
     if options.status:
-        said = levers.pulled(lever)
-        print(f"the lever {lever} is {f'pulled: {said}' if said else 'not pulled'}")
-        return int(bool(said))
+        reason = levers.read_lever(lever)
+        print(f"the lever {lever} is {f'pulled: {reason}' if reason else 'not pulled'}")
+        return int(bool(reason))
     if options.release:
-        was = levers.release(lever)
-        print(f"the lever {lever} {'is released: faults may be made again' if was else 'was not pulled'}")
+        was_pulled = levers.release(lever)
+        print(f"the lever {lever} {'is released: faults may be made again' if was_pulled else 'was not pulled'}")
     else:
         levers.pull(lever, f"{_user()}: {options.why or 'stop --all'}")
         print(f"the lever {lever} is pulled: no fault is made, and those that last end, until chaoslab stop --release")
@@ -78,7 +78,7 @@ def _user() -> str:
         return "somebody"
 
 
-def _lanes_of(url: str) -> int:
+def _delete_lanes(url: str) -> int:
     from chaoslab.wire.lane_names import delete_all
     from chaoslab.wire.proxies import ToxiproxyError
     from chaoslab.wire.toxiproxy_package import ToxiproxyServer

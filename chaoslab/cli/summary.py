@@ -22,11 +22,11 @@ def run(options: argparse.Namespace) -> int:
             from chaoslab.reports.contents import Contents
             from chaoslab.reports.formats import json, terminal
 
-            found = Contents.read(options.run, where=options.run)
+            contents = Contents.read(options.run, where=options.run)
             if options.json:
-                print(*json.files(found).values(), sep="", end="")
+                print(*json.files(contents).values(), sep="", end="")
             else:
-                print(terminal.summary(found, full=options.full), end="")
+                print(terminal.render_summary(contents, full=options.full), end="")
     except LookupError as error:
         return refuse(error)
     return 0

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chaoslab.base.commandline import PROVES_NOTHING, as_json, filled, path, print_json, refuse
+from chaoslab.base.commandline import PROVES_NOTHING, as_json, parse_nonempty, path, print_json, refuse
 from chaoslab.cli import _output
 
 if TYPE_CHECKING:
@@ -23,9 +23,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "settings", nargs="+", metavar="NAME=value,value", help="settings, of which one or two have several values"
     )
-    parser.add_argument("--world", type=filled, help="local, compose or virtual (WORLD)")
-    parser.add_argument("--trials", type=filled, help="so many at each place of the grid (TRIALS)")
-    parser.add_argument("--seed", type=filled, help="of all dice (SEED)")
+    parser.add_argument("--world", type=parse_nonempty, help="local, compose or virtual (WORLD)")
+    parser.add_argument("--trials", type=parse_nonempty, help="so many at each place of the grid (TRIALS)")
+    parser.add_argument("--seed", type=parse_nonempty, help="of all dice (SEED)")
     parser.add_argument("--out", type=path, default=Path("charts/sweep"), help="for charts and page (%(default)s)")
     parser.add_argument("-q", "--quiet", action="store_true", help="print no progress, only the table")
     as_json(parser)
@@ -38,64 +38,64 @@ def run(options: argparse.Namespace) -> int:
     from chaoslab.agent.prompts import as_data
     from chaoslab.config.settings import SettingError
     from chaoslab.lab import launch
-    from chaoslab.lab.sweep import CellStopped, grid, sweep
+    from chaoslab.lab.sweep import CellStopped, build_grid, sweep
     from chaoslab.reports import charts, sweeps
     from chaoslab.reports.frames import Frames, Joined
 
     named = {"WORLD": options.world, "TRIALS": options.trials, "SEED": options.seed}
-    own = [f"{name}={value}" for name, value in named.items() if value is not None]
+    named_settings = [f"{name}={value}" for name, value in named.items() if value is not None]
     try:
-        cells = grid([*options.settings, *own])
+        cells = build_grid([*options.settings, *named_settings])
         launch.check_installed(cells[0].chosen.world)
         for cell in cells:
-            asked = launch.check(cell.chosen)
+            prompts = launch.check(cell.chosen)
     except (SettingError, OSError) as error:
         return refuse(error)
-    done: list[DoneCell] = []
+    done_cells: list[DoneCell] = []
     code = 0
     try:
-        for one in sweep(cells, as_data(asked), _start, logs=launch.LOGS):
-            done.append(one)
+        for done_cell in sweep(cells, as_data(prompts), _start_lab, logs=launch.LOGS):
+            done_cells.append(done_cell)
             if not options.quiet:
-                print(sweeps.line(one, len(cells)), file=sys.stderr, flush=True)
+                print(sweeps.progress_line(done_cell, len(cells)), file=sys.stderr, flush=True)
     except CellStopped as stopped:
         print(stopped, file=sys.stderr)
         code = stopped.code
-    if len(done) < 2:
+    if len(done_cells) < 2:
         return code
-    read = (Frames(one.folder, one.report) for one in done)
-    pictures = charts.rendered(charts.overlay(Joined(read, only=charts.OVERLAID)))
+    read = (Frames(done_cell.folder, done_cell.report) for done_cell in done_cells)
+    pictures = charts.render_pngs(charts.overlay(Joined(read, only=charts.OVERLAID)))
     try:
-        page = sweeps.write(done, pictures, options.out)
+        page = sweeps.write_sweep(done_cells, pictures, options.out)
     except OSError as error:
         return refuse(OSError(f"{options.out} cannot be written: {error.strerror}"))
     if options.json:
-        print_json(cells=[sweeps.plain(one) for one in done])
+        print_json(cells=[sweeps.cell_data(done_cell) for done_cell in done_cells])
     else:
-        print(*sweeps.table_of(done), sep="\n")
+        print(*sweeps.render_table(done_cells), sep="\n")
         print(f"\ncharts  {options.out}/\nreport  {page}")
-    if not code and (why := _unproven(done)):
-        print(f"this proves nothing: {why}", file=sys.stderr)
+    if not code and (unproven_reason := _explain_unproven(done_cells)):
+        print(f"this proves nothing: {unproven_reason}", file=sys.stderr)
         return PROVES_NOTHING
     return code
 
 
-def _unproven(done: Sequence[DoneCell]) -> str:
+def _explain_unproven(done_cells: Sequence[DoneCell]) -> str:
     """The reason why the runs prove nothing: faults were held back in one, or none was met in any; empty if they do."""
-    from chaoslab.analysis.verdict.exposure import Exposure, exposure_of_run
+    from chaoslab.analysis.verdict.exposure import Exposure, compute_exposure
     from chaoslab.record.history import History
 
-    whole = Exposure()
-    for one in done:
-        exposure = exposure_of_run(History.read(one.folder))
+    total_exposure = Exposure()
+    for done_cell in done_cells:
+        exposure = compute_exposure(History.read(done_cell.folder))
         if exposure.held and exposure.nothing:
-            return f"{one.cell}: {exposure.nothing}"
-        whole += exposure
-    return whole.nothing
+            return f"{done_cell.cell}: {exposure.nothing}"
+        total_exposure += exposure
+    return total_exposure.nothing
 
 
-def _start(given: Sequence[str]) -> LabEnd:
+def _start_lab(given: Sequence[str]) -> LabEnd:
     from chaoslab.lab import launch
 
-    with _output.aside(silent=True):
+    with _output.redirect_stdout(silent=True):
         return launch.start(given, drawn=False)

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from chaoslab.base.commandline import host, path, whole
+from chaoslab.base.commandline import host, path, whole_number
 from chaoslab.config.settings import DEFAULT_NOW
 from chaoslab.config.topology import BASE_PORT, SERVICES
 
@@ -16,7 +16,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("services", nargs="*", metavar="SERVICE", help=f"any of {', '.join(SERVICES)}; none: all")
     parser.add_argument("--host", type=host, default="127.0.0.1", help="(default: %(default)s)")
     parser.add_argument(
-        "--base-port", type=whole(1024, 60000), default=BASE_PORT, help="the first port (default: %(default)s)"
+        "--base-port", type=whole_number(1024, 60000), default=BASE_PORT, help="the first port (default: %(default)s)"
     )
     parser.add_argument("--logs", type=path, default=Path("logs"), help="where runs are (default: %(default)s)")
     parser.add_argument("--now", default=DEFAULT_NOW, help="what to call now (default: %(default)s)")

@@ -31,14 +31,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 @contextmanager
-def beside(logs: Path, to: TextIO) -> Iterator[None]:
+def serve_beside(logs: Path, stream: TextIO) -> Iterator[None]:
     """A context with the pages in a process of their own, at any free port. It prints their address first, and ends
     them last, also if it is killed."""
     command = [sys.executable, "-m", "chaoslab", "ui", str(logs), "--port", "0", "--no-open", "--lifeline"]
     child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert child.stdin is not None
     assert child.stdout is not None
-    print(child.stdout.readline().decode().strip(), file=to, flush=True)  # empty if it has said why not
+    print(child.stdout.readline().decode().strip(), file=stream, flush=True)  # empty if it has said why not
     try:
         yield
     finally:
@@ -51,15 +51,15 @@ def run(options: argparse.Namespace) -> int:
     import asyncio  # --help of all commands reads this file
 
     from chaoslab.surfaces.ui.reader import Reader
-    from chaoslab.surfaces.ui.server import DOOR, bound, serve
+    from chaoslab.surfaces.ui.server import DOOR, open_socket, serve
 
     if options.logs.exists() and not options.logs.is_dir():
         return refuse(LookupError(f"{options.logs}: this is a file; name the folder that the runs are in"))
     try:
-        held = bound(options.host, options.port)
+        listening_socket = open_socket(options.host, options.port)
     except OSError as error:
-        said = f"{options.host}:{options.port} cannot be listened at ({error.strerror}): give another --port"
-        return refuse(OSError(said))
+        message = f"{options.host}:{options.port} cannot be listened at ({error.strerror}): give another --port"
+        return refuse(OSError(message))
     if options.lifeline:
         from chaoslab.base.lifeline import end_with_stdin
 
@@ -68,16 +68,16 @@ def run(options: argparse.Namespace) -> int:
         os.nice(NICE)
     sys.setswitchinterval(0.001)  # whoever reads the logs gives way to whoever answers
     token = secrets.token_urlsafe(16)
-    address = f"http://127.0.0.1:{held.getsockname()[1]}{DOOR}{token}"
+    address = f"http://127.0.0.1:{listening_socket.getsockname()[1]}{DOOR}{token}"
     print(address, flush=True)
     if not options.no_open:
         webbrowser.open(address)
     with Reader(options.logs) as reader:
-        asyncio.run(serve(held, reader, token=token, metrics=_metrics(options.logs)))
+        asyncio.run(serve(listening_socket, reader, token=token, metrics=_metrics_source(options.logs)))
     return 0
 
 
-def _metrics(logs: Path) -> Callable[[list[str]], str]:
+def _metrics_source(logs: Path) -> Callable[[list[str]], str]:
     """The text of /metrics, for the names of the runs under way. In a container without the proxy manager's files there
     is none: the manager beside it has them."""
     try:

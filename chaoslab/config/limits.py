@@ -7,20 +7,20 @@ from pathlib import Path
 
 from chaoslab.base import files
 from chaoslab.config.settings import inherited
-from chaoslab.core.limits import Limits, all_of
+from chaoslab.core.limits import Limits, read_limits
 from chaoslab.core.plan import Plan
 
 VARIABLE = "CHAOSLAB_LIMITS"
 
 
-def of_file(path: Path, where: str = "") -> tuple[Limits, ...]:
-    """The limits in a JSON file: a mapping, or a list of several. `where`: what named it. Raises ValueError: it cannot
+def of_file(path: Path, origin_: str = "") -> tuple[Limits, ...]:
+    """The limits in a JSON file: a mapping, or a list of several. `origin_`: what named it. Raises ValueError: it cannot
     be read, or is wrong."""
     try:
-        return all_of(files.json_of(path))
+        return read_limits(files.read_json(path))
     except (files.Unreadable, ValueError, LookupError) as error:
-        said = f"{path} {error}" if isinstance(error, files.Unreadable) else f"{path}: {error.args[0]}"
-        raise ValueError(f"{where}{said}") from None
+        text_ = f"{path} {error}" if isinstance(error, files.Unreadable) else f"{path}: {error.args[0]}"
+        raise ValueError(f"{origin_}{text_}") from None
 
 
 def limited(plan: Plan) -> Plan:
@@ -33,9 +33,9 @@ def limited(plan: Plan) -> Plan:
 def hosts_allowed(limits: Iterable[Limits]) -> frozenset[str] | None:
     """The hosts beside loopback whose services may be broken: those that each limit names. None: there are no limits.
     Where there are some, and none of them names hosts, there is none."""
-    given = list(limits)
-    stated = [frozenset(each.hosts) for each in given if each.hosts is not None]
-    return frozenset.intersection(*stated) if stated else frozenset() if given else None
+    allowed = list(limits)
+    stated_hosts = [frozenset(limit.hosts) for limit in allowed if limit.hosts is not None]
+    return frozenset.intersection(*stated_hosts) if stated_hosts else frozenset() if allowed else None
 
 
 def variables(path: Path) -> Mapping[str, str]:

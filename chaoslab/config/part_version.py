@@ -20,18 +20,22 @@ SETTINGS = "settings"
 def digests(chosen: Settings) -> dict[str, str]:
     """The digests of this process, by package, and of its settings."""
     values = chosen.environment()
-    told = "\n".join(f"{name}={values[name]}" for name in OF_SERVICES if name != OF_RUN)
-    of_settings = hashlib.blake2b(told.encode(), digest_size=6).hexdigest()
+    digests_ = "\n".join(f"{name}={values[name]}" for name in OF_SERVICES if name != OF_RUN)
+    of_settings = hashlib.blake2b(digests_.encode(), digest_size=6).hexdigest()
     return {name: digest_of(name) for name in SOURCES} | {SETTINGS: of_settings}
 
 
-def differences(own: Mapping[str, str], parts: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """The parts that differ from `own`, as in "weather has other sources". A package that one side lacks is no
+def differences(own_digest: Mapping[str, str], parts: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """The parts that differ from `own_digest`, as in "weather has other sources". A package that one side lacks is no
     difference, since each container holds only what it runs."""
     lines = []
-    for part, told in parts.items():
-        other = [name for name in own if ABSENT not in (own[name], told.get(name, ABSENT)) and told[name] != own[name]]
-        what = ["sources"] if any(name != SETTINGS for name in other) else []
-        what += [SETTINGS] if SETTINGS in other else []
-        lines += [f"{part} has other {' and '.join(what)}"] if what else []
+    for part_name, stated in parts.items():
+        other_digest = [
+            name
+            for name in own_digest
+            if ABSENT not in (own_digest[name], stated.get(name, ABSENT)) and stated[name] != own_digest[name]
+        ]
+        differing = ["sources"] if any(name != SETTINGS for name in other_digest) else []
+        differing += [SETTINGS] if SETTINGS in other_digest else []
+        lines += [f"{part_name} has other {' and '.join(differing)}"] if differing else []
     return lines

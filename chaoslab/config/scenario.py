@@ -40,10 +40,10 @@ def from_settings(settings: Settings) -> Plan:
     def choices(weights: Iterable[tuple[str, float]]) -> tuple[Choice, ...]:
         return tuple(Choice(name, weight, params.get(name, {})) for name, weight in weights if weight)
 
-    poisoned = _targets("TOXIC_TARGETS", settings.toxic_targets)
-    failing = _targets("ERROR_TARGETS", settings.error_targets)
-    wire = _triggers("TOXIC_TRIGGERS", settings.toxic_triggers)
-    errors = _triggers("ERROR_TRIGGERS", settings.error_triggers)
+    poisoned = _read_targets("TOXIC_TARGETS", settings.toxic_targets)
+    failing = _read_targets("ERROR_TARGETS", settings.error_targets)
+    wire = _read_triggers("TOXIC_TRIGGERS", settings.toxic_triggers)
+    errors = _read_triggers("ERROR_TRIGGERS", settings.error_triggers)
     limits = {
         "tokens": settings.token_limit,
         "cost_usd": settings.cost_limit_in_force_usd,
@@ -66,14 +66,14 @@ def from_settings(settings: Settings) -> Plan:
         ),
     )
     line = (MODEL,) if settings.network == "production" else poisoned
-    whole = () if settings.network == "off" else network(settings.network, line)
-    others = (*_named(settings, params), *_level(settings, params), *whole)
-    wanted = tuple(i for i in (*injections, *others) if i.chance > 0)
-    for injection in wanted:
-        _check(injection)
+    network_faults = () if settings.network == "off" else network(settings.network, line)
+    further = (*_read_named(settings, params), *_draw_level(settings, params), *network_faults)
+    in_force = tuple(i for i in (*injections, *further) if i.chance > 0)
+    for injection in in_force:
+        _check_injection(injection)
     try:
-        check_cascades(wanted)
-        return limited(Plan(settings.seed, wanted))
+        check_cascades(in_force)
+        return limited(Plan(settings.seed, in_force))
     except ValueError as error:
         raise SettingError(error.args[0]) from None
 
@@ -82,10 +82,10 @@ Params = Mapping[str, Mapping[str, Any]]
 """Fault → its parameters that other settings state."""
 
 
-def _named(settings: Settings, params: Params) -> Iterator[Injection]:
+def _read_named(settings: Settings, params: Params) -> Iterator[Injection]:
     """The injections that FAULTS states."""
-    for said, chance in settings.faults:
-        fault, at, target = said.partition("@")
+    for named, chance in settings.faults:
+        fault, at, target = named.partition("@")
         try:
             cls = load(fault)
         except LookupError as error:
@@ -94,37 +94,37 @@ def _named(settings: Settings, params: Params) -> Iterator[Injection]:
         if fault == "budget":
             raise SettingError("FAULTS names budget, which has settings of its own: TOKEN_LIMIT, CALL_LIMIT and others")
         if at and target not in (*SERVICES, MODEL):
-            raise SettingError(f"FAULTS names '{said}': {did_you_mean(target, (*SERVICES, MODEL))}")
+            raise SettingError(f"FAULTS names '{named}': {did_you_mean(target, (*SERVICES, MODEL))}")
         of_model = layer in OF_MODEL or trait(cls, "of_model")
         if at and of_model and target != MODEL:
-            raise SettingError(f"FAULTS names '{said}', and {fault} needs the model")
+            raise SettingError(f"FAULTS names '{named}', and {fault} needs the model")
         if trait(cls, "of_tools") and target == MODEL:
-            raise SettingError(f"FAULTS names '{said}': {of_tools(fault, target)}")
+            raise SettingError(f"FAULTS names '{named}': {of_tools(fault, target)}")
         if layer == "stream" and chance and not settings.streams:
             raise SettingError(f"FAULTS names {fault}, which needs STREAM=on: with off, no answer is streamed")
         if trait(cls, "refuses_at") == "handshake" and target != MODEL:
-            raise SettingError(f"FAULTS names '{said}', and the tools speak no TLS: name {fault}@{MODEL}")
+            raise SettingError(f"FAULTS names '{named}', and the tools speak no TLS: name {fault}@{MODEL}")
         if trait(cls, "of_process") and target == MODEL:
-            raise SettingError(f"FAULTS names '{said}', and {fault} stops the process of a service, not of the model")
+            raise SettingError(f"FAULTS names '{named}', and {fault} stops the process of a service, not of the model")
         if (where := alone(fault)) and not (where == ENGINE_ALONE and settings.world == "compose"):
             raise SettingError(f"FAULTS names {fault}, which {where}")
         if trait(cls, "of_clock"):
             raise SettingError(f"FAULTS names {fault}, which moves the clock of a function or of services= in Python")
         targets = (target,) if at else (MODEL,) if of_model else tuple(SERVICES)
-        yield Injection(said, (Choice(fault, 1.0, params.get(fault, {})),), targets, chance)
+        yield Injection(named, (Choice(fault, 1.0, params.get(fault, {})),), targets, chance)
 
 
-def _level(settings: Settings, params: Params) -> Iterator[Injection]:
+def _draw_level(settings: Settings, params: Params) -> Iterator[Injection]:
     """The injections of CHAOS_LEVEL, which hit the services and the model."""
     families = settings.chaos_families
     if settings.chaos_level and "stream" in families and not settings.streams:
         raise SettingError("CHAOS_FAMILIES has stream, which needs STREAM=on: with off, no answer is streamed")
     for targets, left_out in ((tuple(SERVICES), OF_MODEL), ((MODEL,), ("meaning",))):
-        there = [name for name in families if name not in left_out]
-        if there:
-            found = level(settings.chaos_level, targets, families=there, of_bytes=True)
-            for injection in found:
-                choices = tuple(replace(each, params=params.get(each.fault, {})) for each in injection.choices)
+        present = [name for name in families if name not in left_out]
+        if present:
+            injections = level(settings.chaos_level, targets, families=present, of_bytes=True)
+            for injection in injections:
+                choices = tuple(replace(choice, params=params.get(choice.fault, {})) for choice in injection.choices)
                 name = f"{injection.name.partition(' on ')[0]} on {'the model' if MODEL in targets else 'services'}"
                 yield replace(injection, name=name, choices=choices)
 
@@ -139,7 +139,7 @@ def check_world(chosen: Settings, plan: Plan) -> None:
     alone = chosen.world == "compose" and read_variable("STOPPER") == "none"
     if not plan.of_process or (chosen.world in OF_PROCESSES and not alone):
         return
-    name = next(each for each, _ in chosen.faults if trait(load(each.partition("@")[0]), "of_process"))
+    name = next(fault for fault, _ in chosen.faults if trait(load(fault.partition("@")[0]), "of_process"))
     if alone:
         raise SettingError(
             f"FAULTS names '{name}', which stops a tool's process, and no container may do that to another: use "
@@ -151,26 +151,26 @@ def check_world(chosen: Settings, plan: Plan) -> None:
     )
 
 
-def _triggers(setting: str, text: str) -> tuple[tuple[int, ...], dict[str, Any]]:
+def _read_triggers(setting: str, text: str) -> tuple[tuple[int, ...], dict[str, Any]]:
     """The request numbers and the other triggers that a setting states. Raises SettingError: it is no such JSON, or one
     takes no such value."""
     should_be = 'JSON with triggers by name, as in {"max_times": 2, "tool": "get_*"}'
     try:
-        found = json.loads(text or "{}")
+        parsed = json.loads(text or "{}")
     except (ValueError, RecursionError):
         raise SettingError(f"{setting} is {text!r:.60}: it should be {should_be}") from None
-    if not isinstance(found, dict):
+    if not isinstance(parsed, dict):
         raise SettingError(f"{setting} is {text!r:.60}: it should be {should_be}")
-    if "chance" in found:
+    if "chance" in parsed:
         raise SettingError(f"{setting} has a chance: state it in {setting.removesuffix('TRIGGERS')}PROB")
     try:
-        plain = {name: triggers.of(name, value, where=f" in {setting}").plain for name, value in found.items()}
+        plain = {name: triggers.of(name, value, where=f" in {setting}").plain for name, value in parsed.items()}
     except (LookupError, ValueError) as error:
         raise SettingError(f"{setting}: {error.args[0]}" if isinstance(error, LookupError) else error.args[0]) from None
     return tuple(plain.pop("calls", ())), plain
 
 
-def _check(injection: Injection) -> None:
+def _check_injection(injection: Injection) -> None:
     """Checks the injection's faults. Raises SettingError: a fault cannot be used, or is of another layer than the
     setting that names it."""
     setting, layers = SETTINGS.get(injection.name, ("", ()))
@@ -181,15 +181,15 @@ def _check(injection: Injection) -> None:
             raise SettingError(error.args[0]) from None
         if setting and layer not in layers:
             early = trait(load(choice.fault), "refuses_at") != "connection"  # met in the client, before any lane
-            other = "FAULTS" if early else next(name for name, others in SETTINGS.values() if layer in others)
-            raise SettingError(f"{setting} names '{choice.fault}', a fault of the layer {layer}: name it in {other}")
+            fitting = "FAULTS" if early else next(name for name, layers_ in SETTINGS.values() if layer in layers_)
+            raise SettingError(f"{setting} names '{choice.fault}', a fault of the layer {layer}: name it in {fitting}")
     try:
         injection.check(turns=1)
     except (LookupError, TypeError, ValueError) as error:
         raise SettingError(error.args[0]) from None
 
 
-def _targets(setting: str, names: tuple[str, ...]) -> tuple[str, ...]:
+def _read_targets(setting: str, names: tuple[str, ...]) -> tuple[str, ...]:
     if names == ("all",):
         return tuple(SERVICES)
     for name in names:

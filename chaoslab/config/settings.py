@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from chaoslab.base import parsers, secrets
-from chaoslab.base.files import Unreadable, text_of
+from chaoslab.base.files import Unreadable, read_text
 
 DEFAULT_NOW = "2026-06-01T09:00:00Z"
 COST_LIMIT_WITH_KEY_USD = 0.5
@@ -44,7 +44,7 @@ def _setting(default: Any, parse: Callable[[str], Any], doc: str, *, group: str 
 
 
 def _by_agent(name: str) -> str:
-    return f"Empty: {', '.join(f'{of[name]} ({agent})' for agent, of in AGENTS.items())}."
+    return f"Empty: {', '.join(f'{defaults[name]} ({agent})' for agent, defaults in AGENTS.items())}."
 
 
 @dataclass(frozen=True)
@@ -71,14 +71,17 @@ class Settings:
     )
 
     seed: int = _setting(
-        1, parsers.whole(0, 2**63 - 1), "The seed of all dice: the same seed draws the same faults.", group="The run"
+        1,
+        parsers.whole_number(0, 2**63 - 1),
+        "The seed of all dice: the same seed draws the same faults.",
+        group="The run",
     )
     repeats: int = _setting(
-        1, parsers.whole(1, 1000), "The whole prompt file so many times, each time with other dice."
+        1, parsers.whole_number(1, 1000), "The whole prompt file so many times, each time with other dice."
     )
     trials: int | None = _setting(
         None,
-        parsers.whole(1, 1_000_000),
+        parsers.whole_number(1, 1_000_000),
         "So many trials in all: the prompts in order, then again from the first. Empty: every prompt REPEATS times.",
     )
     world: str = _setting(
@@ -89,7 +92,7 @@ class Settings:
     )
     jobs: int | None = _setting(
         None,
-        parsers.whole(1, 256),
+        parsers.whole_number(1, 256),
         "Processes of a virtual run. Empty: one, or as many as there are cores for a long run.",
     )
     deadline_s: float = _setting(
@@ -218,12 +221,12 @@ class Settings:
     )
     tool_limit: int | None = _setting(
         None,
-        parsers.whole(0, 20),
+        parsers.whole_number(0, 20),
         f"Retries of one tool request: 1 means two attempts, with one request id. {_by_agent('tool_limit')}",
     )
     prompt_limit: int | None = _setting(
         None,
-        parsers.whole(0, 20),
+        parsers.whole_number(0, 20),
         f"Retries of a prompt after a model error, an empty answer or the loop bound. {_by_agent('prompt_limit')}",
     )
     fallback: str = _setting(
@@ -265,30 +268,30 @@ class Settings:
     )
     base_port: int | None = _setting(
         None,
-        parsers.whole(1024, 60000),
+        parsers.whole_number(1024, 60000),
         "Services from here, proxies 1000 above, manager 3000 and Toxiproxy 3474 above. Empty: 5000, or higher where "
         "taken.",
     )
 
-    def override(self, given: Mapping[str, str], *, where: str = "") -> Settings:
+    def override(self, texts: Mapping[str, str], *, where: str = "") -> Settings:
         """These settings with some replaced, given by environment name and as text. Raises SettingError: an unknown
         name, or a value out of its bounds."""
         table = {f.name.upper(): f for f in fields(self)}
-        found: dict[str, Any] = {}
-        for name, text in given.items():
+        values: dict[str, Any] = {}
+        for name, text in texts.items():
             at = f" ({where})" if where else ""
             if name not in table:
-                raise SettingError(f"{name} is not a setting{at}{parsers.near(name.upper(), table)}")
+                raise SettingError(f"{name} is not a setting{at}{parsers.hint_closest(name.upper(), table)}")
             if not text.strip():
                 continue
             if "\0" in text:  # no environment can carry it to the lab's other processes
                 raise SettingError(f"{name}{at} has a NUL character in it; a value is one line of text")
             try:
-                found[table[name].name] = table[name].metadata["parse"](text.strip())
+                values[table[name].name] = table[name].metadata["parse"](text.strip())
             except ValueError as error:
-                shown = "" if table[name].metadata["secret"] else secrets.printed.mask(text.strip())[:60]
-                raise SettingError(f"{name}={shown}{at} should be {error}") from None
-        return replace(self, **found)
+                shown_text = "" if table[name].metadata["secret"] else secrets.printed.mask(text.strip())[:60]
+                raise SettingError(f"{name}={shown_text}{at} should be {error}") from None
+        return replace(self, **values)
 
     def trials_of(self, prompts: int) -> int:
         """The number of trials of a file with this number of prompts."""
@@ -297,25 +300,25 @@ class Settings:
     def shown(self) -> dict[str, Any]:
         """All settings by environment name, as JSON, with secrets masked, and with what AGENT stands for. JOBS is left
         out, since no result depends on it."""
-        found = {
+        values = {
             f.name.upper(): ("***" if getattr(self, f.name) else "") if f.metadata["secret"] else getattr(self, f.name)
             for f in fields(self)
             if f.name != "jobs"
         }
-        return found | {name.upper(): value for name, value in self.resilience.items()}
+        return values | {name.upper(): value for name, value in self.resilience.items()}
 
     @property
     def resilience(self) -> dict[str, Any]:
         """`tool_limit`, `prompt_limit` and `fallback` in force: as set, else as AGENT says."""
-        own = {name: getattr(self, name) for name in AGENTS[self.agent]}
-        return AGENTS[self.agent] | {name: value for name, value in own.items() if value not in (None, "")}
+        stated = {name: getattr(self, name) for name in AGENTS[self.agent]}
+        return AGENTS[self.agent] | {name: value for name, value in stated.items() if value not in (None, "")}
 
     @classmethod
-    def from_shown(cls, shown: Mapping[str, Any], *, where: str) -> Settings:
-        """The settings that `shown` was made of, read back from JSON. Secrets come back empty, since `shown` masks
+    def from_shown(cls, texts: Mapping[str, Any], *, where: str) -> Settings:
+        """The settings that `texts` was made of, read back from JSON. Secrets come back empty, since `texts` masks
         them. Raises SettingError: a name or a value that this version does not know; the text names `where`."""
         secret = {f.name.upper() for f in fields(cls) if f.metadata["secret"]}
-        return cls().override({n: as_text(as_tuple(v)) for n, v in shown.items() if n not in secret}, where=where)
+        return cls().override({n: as_text(as_tuple(v)) for n, v in texts.items() if n not in secret}, where=where)
 
     def environment(self) -> dict[str, str]:
         """The environment variables with which a child process loads these very settings."""
@@ -328,7 +331,7 @@ class Settings:
             return self.stream == "on"
         if self.stream_prob or (self.chaos_level and "stream" in self.chaos_families):
             return True
-        named = [said.partition("@")[0] for said, chance in self.faults if chance]
+        named = [entry.partition("@")[0] for entry, chance in self.faults if chance]
         if not named:
             return False
         from chaoslab.base.registry import family
@@ -346,7 +349,7 @@ class Settings:
 
 def as_tuple(value: Any) -> Any:
     """JSON's lists as the tuples that they were."""
-    return tuple(as_tuple(one) for one in value) if isinstance(value, list) else value
+    return tuple(as_tuple(entry) for entry in value) if isinstance(value, list) else value
 
 
 def as_text(value: Any) -> str:
@@ -365,44 +368,44 @@ def load(
     Raises SettingError: one line that says what is wrong, where, and what would be right."""
     environment = inherited() if environment is None else environment
     settings = Settings()
-    for where, given in _lines(env_file):
-        settings = settings.override(given, where=where)
+    for origin_, texts in _lines(env_file):
+        settings = settings.override(texts, where=origin_)
     typed: dict[str, str] = {}
     for argument in arguments:
         name, equals, value = argument.partition("=")
         if not equals:
             raise SettingError(
-                f"{_begun(argument)} (command line) is not understood: settings are given as NAME=value, "
+                f"{_show_beginning(argument)} (command line) is not understood: settings are given as NAME=value, "
                 "e.g. TOXIC_PROB=0.3"
             )
         typed[name] = value
     # make passes its command line in the environment too. An error must name the command line as the origin.
-    known = {f.name.upper() for f in fields(Settings) if not typed.get(f.name.upper(), "").strip()}
-    settings = settings.override({k: v for k, v in environment.items() if k in known}, where="environment")
+    unstated = {f.name.upper() for f in fields(Settings) if not typed.get(f.name.upper(), "").strip()}
+    settings = settings.override({k: v for k, v in environment.items() if k in unstated}, where="environment")
     settings = settings.override(typed, where="command line")
     secrets.set_names(settings.secret_names)
     return settings
 
 
-def wrong_in(env_file: Path) -> list[str]:
+def find_wrong(env_file: Path) -> list[str]:
     """A line for each line of the file that no setting can be read from."""
-    found = []
+    errors = []
     try:
-        for where, given in _lines(env_file):
+        for origin_, texts in _lines(env_file):
             try:
-                Settings().override(given, where=where)
+                Settings().override(texts, where=origin_)
             except SettingError as error:
-                found.append(str(error))
+                errors.append(str(error))
     except SettingError as error:
-        found.append(str(error))
-    return found
+        errors.append(str(error))
+    return errors
 
 
-def name_secrets(more: Iterable[str] = ()) -> None:
+def name_secrets(further: Iterable[str] = ()) -> None:
     """Takes SECRET_NAMES from the environment, and more names, for a process that loads no settings. Raises
     SettingError: as `load`."""
-    given = {"SECRET_NAMES": read_variable("SECRET_NAMES")}
-    secrets.set_names([*Settings().override(given, where="environment").secret_names, *more])
+    texts = {"SECRET_NAMES": read_variable("SECRET_NAMES")}
+    secrets.set_names([*Settings().override(texts, where="environment").secret_names, *further])
 
 
 def origin(
@@ -411,18 +414,18 @@ def origin(
 ) -> str:  # fmt: skip
     """The origin of the value in force, for the error about a value that proves wrong only in use."""
     environment = inherited() if environment is None else environment
-    found = "default"
+    source = "default"
     for number, key, value in _parse(env_file):
-        found = f"{env_file}, line {number}" if key == name and value else found
-    given = {key for key, _, value in (argument.partition("=") for argument in arguments) if value.strip()}
-    return "command line" if name in given else "environment" if environment.get(name, "").strip() else found
+        source = f"{env_file}, line {number}" if key == name and value else source
+    names = {key for key, _, value in (argument.partition("=") for argument in arguments) if value.strip()}
+    return "command line" if name in names else "environment" if environment.get(name, "").strip() else source
 
 
 _QUOTED = re.compile(r"""(?P<mark>['"])(?P<text>.*?)(?P=mark)(\s+#.*)?""")
 _COMMENT = re.compile(r"(^|\s)#.*")
 
 
-def _begun(text: str) -> str:
+def _show_beginning(text: str) -> str:
     """The first word of a text that was not understood. The rest may be a key that lost its name, so it is not
     shown."""
     word = text[: len(text) - len(text.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"))]
@@ -432,7 +435,7 @@ def _begun(text: str) -> str:
 def _parse(path: Path) -> Iterable[tuple[int, str, str]]:
     """(line, name, value) of each setting in the file; none if there is no file."""
     try:
-        text = text_of(path)
+        text = read_text(path)
     except Unreadable as error:
         if error.missing:
             return
@@ -443,7 +446,9 @@ def _parse(path: Path) -> Iterable[tuple[int, str, str]]:
             continue
         name, equals, value = line.partition("=")
         if not equals:
-            raise SettingError(f"{_begun(line)} ({path}, line {number}) is not understood: lines read NAME=value")
+            raise SettingError(
+                f"{_show_beginning(line)} ({path}, line {number}) is not understood: lines read NAME=value"
+            )
         value = value.strip()
         quoted = _QUOTED.fullmatch(value)
         if value[:1] in ("'", '"') and not quoted:
@@ -514,14 +519,14 @@ def keep_tracing_off() -> None:
 
 
 @contextlib.contextmanager
-def hidden(name: str) -> Iterator[None]:
+def hide_variable(name: str) -> Iterator[None]:
     """A context in which the environment lacks this variable, for imports that read it. It is not one of the lab's."""
-    held = os.environ.pop(name, None)
+    value = os.environ.pop(name, None)
     try:
         yield
     finally:
-        if held is not None:
-            os.environ[name] = held
+        if value is not None:
+            os.environ[name] = value
 
 
 def inherited() -> dict[str, str]:

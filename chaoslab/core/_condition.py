@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial, reduce
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from chaoslab.base.jsonable import cut
+from chaoslab.base.jsonable import cut_text
 
 # Python's `ast` cannot parse this: an argument may have a keyword's name (`from == "Oslo"`), `$`, `has` and `contains`
 # are no Python, and an error names the column of what was typed.
@@ -81,47 +81,47 @@ _KINDS |= {list: _LIST, tuple: _LIST, dict: _OBJECT}
 _ORDERED = (_NUMBER, _TEXT)
 
 
-def _equal(left: Any, right: Any) -> bool:
+def _is_equal(left: Any, right: Any) -> bool:
     kind = _KINDS[type(left)]
     if kind == _OTHER or kind != _KINDS[type(right)]:
         return False
-    return bool(left == right) if kind < _LIST else _alike(left, right)
+    return bool(left == right) if kind < _LIST else _is_alike(left, right)
 
 
-def _alike(left: Any, right: Any) -> bool:
+def _is_alike(left: Any, right: Any) -> bool:
     """Equality as JSON has it: [1] is not [true]. Each pair is followed once, so that depth and cycles do no harm."""
-    pairs, seen = [(left, right)], set()
+    pairs, compared_ids = [(left, right)], set()
     while pairs:
         left, right = pairs.pop()
         if (kind := _KINDS[type(left)]) < _LIST:
-            if not _equal(left, right):
+            if not _is_equal(left, right):
                 return False
         elif kind != _KINDS[type(right)] or len(left) != len(right):
             return False
-        elif (pair := (id(left), id(right))) not in seen:
-            seen.add(pair)
+        elif (pair := (id(left), id(right))) not in compared_ids:
+            compared_ids.add(pair)
             if kind == _LIST:
                 pairs += zip(left, right, strict=False)
             else:  # copied at once: another thread of the agent's may change it meanwhile
-                pairs += [(held, dict.get(right, key, _MISSING)) for key, held in list(dict.items(left))]
+                pairs += [(entry, dict.get(right, key, _MISSING)) for key, entry in list(dict.items(left))]
     return True
 
 
-def _unequal(left: Any, right: Any) -> bool:
-    return not (_equal(left, right) or _incomparable(left) or _incomparable(right))
+def _is_unequal(left: Any, right: Any) -> bool:
+    return not (_is_equal(left, right) or _incomparable(left) or _incomparable(right))
 
 
 def _incomparable(value: Any) -> bool:
     return value is _MISSING or (isinstance(value, float) and math.isnan(value))
 
 
-def _within(part: Any, whole: Any) -> bool:
-    if (kind := _KINDS[type(whole)]) == _TEXT:
-        return _KINDS[type(part)] == _TEXT and part in whole
-    return kind == _LIST and any(map(partial(_equal, part), whole))
+def _is_within(item: Any, container: Any) -> bool:
+    if (kind := _KINDS[type(container)]) == _TEXT:
+        return _KINDS[type(item)] == _TEXT and item in container
+    return kind == _LIST and any(map(partial(_is_equal, item), container))
 
 
-def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+def _build_ordering(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
     def holds(left: Any, right: Any) -> bool:
         kind = _KINDS[type(left)]
         return kind in _ORDERED and kind == _KINDS[type(right)] and bool(compare(left, right))
@@ -129,10 +129,10 @@ def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
     return holds
 
 
-_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {"==": _equal, "!=": _unequal, "in": _within}
-_COMPARISONS["contains"] = lambda whole, part: _within(part, whole)
+_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {"==": _is_equal, "!=": _is_unequal, "in": _is_within}
+_COMPARISONS["contains"] = lambda whole, part: _is_within(part, whole)
 for _sign, _compare in (("<", operator.lt), ("<=", operator.le), (">", operator.gt), (">=", operator.ge)):
-    _COMPARISONS[_sign] = _ordered(_compare)
+    _COMPARISONS[_sign] = _build_ordering(_compare)
 _VALUES: dict[str, Scalar] = {"true": True, "false": False, "null": None}
 _MEANT_VALUES = {"True": "'true'", "False": "'false'", "None": "'null'"}
 _MEANT_JOINTS = {"&&": "'and'", "||": "'or'", "AND": "'and'", "OR": "'or'"}
@@ -157,38 +157,38 @@ class _Part(NamedTuple, Generic[T]):
 
 
 def _path(steps: list[str | int]) -> _Part[Any]:
-    places = [f".{step}" if _is_name(step) else f"[{_written(step)}]" for step in steps]
+    places = [f".{step}" if _is_name(step) else f"[{_write_scalar(step)}]" for step in steps]
     bare = bool(steps) and _is_name(steps[0]) and steps[0] not in _RESERVED
     text = "".join(places)[1:] if bare else "".join(["$", *places])
     if len(steps) == 1:
         step = steps[0]
         if isinstance(step, str):
-            return _Part(text, lambda args: args.get(step, _MISSING) if type(args) is dict else _at(args, step))
-        return _Part(text, lambda arguments: _at(arguments, step))
-    return _Part(text, lambda arguments: reduce(_at, steps, arguments))
+            return _Part(text, lambda args: args.get(step, _MISSING) if type(args) is dict else _get_step(args, step))
+        return _Part(text, lambda arguments: _get_step(arguments, step))
+    return _Part(text, lambda arguments: reduce(_get_step, steps, arguments))
 
 
 def _is_name(step: str | int) -> bool:
     return isinstance(step, str) and _NAME.fullmatch(step) is not None
 
 
-def _at(value: Any, step: str | int) -> Any:
+def _get_step(value: Any, step: str | int) -> Any:
     """The value at a key of an object or at a position in a list."""
     if isinstance(step, str):
         return dict.get(value, step, _MISSING) if issubclass(type(value), dict) else _MISSING
-    held = value[step : step + 1] if issubclass(type(value), list | tuple) else ()
-    return held[0] if held else _MISSING
+    entries = value[step : step + 1] if issubclass(type(value), list | tuple) else ()
+    return entries[0] if entries else _MISSING
 
 
-def _written(value: Scalar | tuple[Scalar, ...]) -> str:
+def _write_scalar(value: Scalar | tuple[Scalar, ...]) -> str:
     if isinstance(value, tuple):
-        return f"[{', '.join(map(_written, value))}]"
+        return f"[{', '.join(map(_write_scalar, value))}]"
     if isinstance(value, str):
         return f'"{value.translate(_ESCAPED)}"'
     return next((word for word, constant in _VALUES.items() if constant is value), repr(value))
 
 
-def _compared(left: _Part[Any], sign: str, right: _Part[Any]) -> _Part[bool]:
+def _build_comparison(left: _Part[Any], sign: str, right: _Part[Any]) -> _Part[bool]:
     first, compare, second = left.of, _COMPARISONS[sign], right.of
     text = f"{left.text} {sign} {right.text}"
     if right.fixed is not None:
@@ -209,13 +209,15 @@ def _truthy(path: _Part[Any]) -> _Part[bool]:
     return _Part(path.text, holds)
 
 
-def _negated(part: _Part[bool]) -> _Part[bool]:
-    test = part.of
-    return _Part(f"not ({part.text})" if part.joint else f"not {part.text}", lambda arguments: not test(arguments))
+def _build_negation(operand: _Part[bool]) -> _Part[bool]:
+    test = operand.of
+    return _Part(
+        f"not ({operand.text})" if operand.joint else f"not {operand.text}", lambda arguments: not test(arguments)
+    )
 
 
-def _joined(word: str, parts: list[_Part[bool]]) -> _Part[bool]:
-    enough, tests = word == "or", [part.of for part in parts]
+def _build_joint(word: str, parts: list[_Part[bool]]) -> _Part[bool]:
+    enough, tests = word == "or", [operand.of for operand in parts]
 
     def holds(arguments: Any) -> bool:
         for test in tests:  # faster than any() and all()
@@ -223,7 +225,10 @@ def _joined(word: str, parts: list[_Part[bool]]) -> _Part[bool]:
                 return enough
         return not enough
 
-    texts = (f"({part.text})" if part.joint and (word, part.joint) != ("or", "and") else part.text for part in parts)
+    texts = (
+        f"({operand.text})" if operand.joint and (word, operand.joint) != ("or", "and") else operand.text
+        for operand in parts
+    )
     return _Part(f" {word} ".join(texts), holds, word)
 
 
@@ -233,8 +238,8 @@ class _Token(NamedTuple):
     column: int
 
     def wrong(self, right: str) -> ValueError:
-        found = f"'{cut(self.text, 20)}'" if self.text else "the end"
-        return ValueError(f"column {self.column} has {found}, where {right} should stand")
+        actual = f"'{cut_text(self.text, 20)}'" if self.text else "the end"
+        return ValueError(f"column {self.column} has {actual}, where {right} should stand")
 
 
 _TOKEN = re.compile(
@@ -274,45 +279,45 @@ class _Parser:
         return self.step().text if self.now.text in texts else ""
 
     def whole(self) -> _Part[bool]:
-        part = self.joined(0)
+        condition = self.joined(0)
         if self.now.text:
             raise self.unfinished("the end")
-        return part
+        return condition
 
     def joined(self, depth: int, word: str = "or") -> _Part[bool]:
         parts: list[_Part[bool]] = []
         while not parts or self.take(word):
             parts.append(self.joined(depth, "and") if word == "or" else self.one(depth))
-        return _joined(word, parts) if len(parts) > 1 else parts[0]
+        return _build_joint(word, parts) if len(parts) > 1 else parts[0]
 
     def one(self, depth: int) -> _Part[bool]:
         if depth == DEPTH_MAX and self.now.text in ("not", "("):
             raise self.wrong(f"no 'not' or '(' within {DEPTH_MAX} others")
         if self.take("not"):
-            return _negated(self.one(depth + 1))
+            return _build_negation(self.one(depth + 1))
         if self.take("("):
-            part = self.joined(depth + 1)
+            condition = self.joined(depth + 1)
             if not self.take(")"):
                 raise self.unfinished("')'")
         elif self.take("has"):
-            part = _present(self.path())
+            condition = _present(self.path())
         else:
             value = self.now.kind in ("number", "text") or self.now.text in ("[", *_VALUES)
-            left = self.operand("'not'" if self.now.text == "!" else "a condition")
+            operand_left = self.operand("'not'" if self.now.text == "!" else "a condition")
             if not (sign := self.take(*_COMPARISONS)):
                 if value:
                     raise self.wrong(_MEANT_SIGNS.get(self.now.text, "an operator"))
                 self.bare = True
-                return _truthy(left)
-            part = _compared(left, sign, self.operand("a value"))
+                return _truthy(operand_left)
+            condition = _build_comparison(operand_left, sign, self.operand("a value"))
         self.bare = False
-        return part
+        return condition
 
     def operand(self, right: str) -> _Part[Any]:
         if self.now.text == "$" or (self.now.kind == "word" and self.now.text not in _RESERVED):
             return self.path()
         value = self.entries() if self.take("[") else self.scalar(right)
-        return _Part(_written(value), lambda _: value, fixed=(value,))
+        return _Part(_write_scalar(value), lambda _: value, fixed=(value,))
 
     def entries(self) -> tuple[Scalar, ...]:
         entries: list[Scalar] = []
@@ -353,8 +358,8 @@ class _Parser:
                 continue
             if self.now.kind not in ("text", "open") and not self.now.text.isdecimal():
                 raise self.wrong("a position from 0 or a key in quotes")
-            place = self.scalar("")
-            steps.append(place if isinstance(place, str) else int(place or 0))
+            key = self.scalar("")
+            steps.append(key if isinstance(key, str) else int(key or 0))
             if not self.take("]"):
                 raise self.wrong("']'")
         return _path(steps)

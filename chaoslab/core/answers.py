@@ -33,10 +33,10 @@ class FunctionCall:
     def values(self) -> dict[str, Any] | None:
         """The arguments; None if their text is no object."""
         try:
-            found = json.loads(self.arguments)
+            values = json.loads(self.arguments)
         except (ValueError, RecursionError):
             return None
-        return found if isinstance(found, dict) else None
+        return values if isinstance(values, dict) else None
 
     def with_values(self, values: Mapping[str, Any]) -> FunctionCall:
         return replace(self, arguments=json.dumps(dict(values), ensure_ascii=False))
@@ -75,17 +75,21 @@ class ReadAnswer:
     @property
     def said(self) -> str:
         """The text and the calls in words, and those of the other answers, as in "Yes. | No."."""
-        made = ", ".join(f"{name}({arguments})" for name, arguments in self.calls.values())
-        own = " ".join(filter(None, (self.text, f"calls {made}" if made else "")))
-        return " | ".join((own, *(each.said for _, each in sorted(self.others.items())))) if self.others else own
+        calls = ", ".join(f"{name}({arguments})" for name, arguments in self.calls.values())
+        own_text = " ".join(filter(None, (self.text, f"calls {calls}" if calls else "")))
+        return (
+            " | ".join((own_text, *(answer.said for _, answer in sorted(self.others.items()))))
+            if self.others
+            else own_text
+        )
 
     def called(self, key: Any, name: Any, arguments: Any, native: Mapping[str, Any] = MappingProxyType({})) -> None:
         """Adds a call, or a part of one."""
         self.natives[key] = {**self.natives.get(key, {}), **native}
-        made = self.calls.setdefault(key, ["", ""])
-        for place, said in enumerate((name, arguments)):
-            if isinstance(said, str):
-                made[place] += said
+        call = self.calls.setdefault(key, ["", ""])
+        for position, text in enumerate((name, arguments)):
+            if isinstance(text, str):
+                call[position] += text
 
     def ended(self, reason: Any) -> None:
         """Takes the reason of the answer's end, if a part of the answer states one."""
@@ -126,7 +130,7 @@ class Answers(ABC):
         return self.content(heard, objects=self.objects[0]) if isinstance(value, Mapping) else None
 
     @abstractmethod
-    def with_said(self, value: Any, said: AnswerContent) -> dict[str, Any]:
+    def with_said(self, value: Any, content: AnswerContent) -> dict[str, Any]:
         """The whole answer with another content. Other parts of it stay."""
 
     def content_of(self, events: Sequence[Any]) -> AnswerContent | None:
@@ -138,11 +142,13 @@ class Answers(ABC):
 
     def content(self, heard: ReadAnswer, *, objects: bool = False) -> AnswerContent:
         """The content of an answer that was read."""
-        made = ((name, said or self.without, heard.natives[key]) for key, (name, said) in heard.calls.items())
-        return AnswerContent(heard.text, tuple(FunctionCall(*call) for call in made), objects=objects)
+        calls = (
+            (name, arguments or self.without, heard.natives[key]) for key, (name, arguments) in heard.calls.items()
+        )
+        return AnswerContent(heard.text, tuple(FunctionCall(*call) for call in calls), objects=objects)
 
     @abstractmethod
-    def retold(self, events: Sequence[Any], said: AnswerContent) -> Iterator[dict[str, Any]]:
+    def retold(self, events: Sequence[Any], content: AnswerContent) -> Iterator[dict[str, Any]]:
         """The events of a streamed answer that was heard, with another content. Other parts of it stay."""
 
     last: ClassVar[bytes] = b""
@@ -183,14 +189,14 @@ class ChatAnswers(Answers):
         self._counted(heard, value, value.get("usage") or (value.get("x_groq") or {}).get("usage"))
         for choice in value.get("choices") or ():
             number = choice.get("index") or 0
-            one = heard.others.setdefault(number, ReadAnswer()) if number else heard
-            one.ended(choice.get("finish_reason"))
+            answer = heard.others.setdefault(number, ReadAnswer()) if number else heard
+            answer.ended(choice.get("finish_reason"))
             delta = choice.get("delta") or {}
-            one.text += delta.get("content") or ""
+            answer.text += delta.get("content") or ""
             for call in delta.get("tool_calls") or ():
-                kind, said = _block(call)
-                made, own = call.get(kind) or {}, {key: call[key] for key in ("id", "type") if call.get(key)}
-                one.called(call.get("index"), made.get("name"), made.get(said), own)
+                kind, argument_key = _block(call)
+                block, head = call.get(kind) or {}, {key: call[key] for key in ("id", "type") if call.get(key)}
+                answer.called(call.get("index"), block.get("name"), block.get(argument_key), head)
 
     @staticmethod
     def _heard(heard: ReadAnswer, choice: Mapping[str, Any]) -> None:
@@ -198,58 +204,63 @@ class ChatAnswers(Answers):
         message = choice["message"]
         heard.text = text_of(message.get("content"))
         for number, call in enumerate(message.get("tool_calls") or ()):
-            kind, said = _block(call)
-            heard.called(number, call[kind]["name"], call[kind].get(said), call)
+            kind, key = _block(call)
+            heard.called(number, call[kind]["name"], call[kind].get(key), call)
 
     @staticmethod
     def _counted(heard: ReadAnswer, value: Mapping[str, Any], usage: Mapping[str, Any] | None) -> None:
         heard.model = str(value.get("model") or heard.model)
         heard.counted((usage or {}).get("prompt_tokens"), (usage or {}).get("completion_tokens"))
 
-    def retold(self, events: Sequence[Any], said: AnswerContent) -> Iterator[dict[str, Any]]:
+    def retold(self, events: Sequence[Any], content: AnswerContent) -> Iterator[dict[str, Any]]:
         choices = list(_choices(events))
-        (head, first), (last, ending) = choices[0], next(each for each in choices if each[1].get("finish_reason"))
-        end = next(place for place, event in enumerate(events) if event is last)
+        (head, first), (last, ending) = choices[0], next(pair for pair in choices if pair[1].get("finish_reason"))
+        end = next(position for position, event in enumerate(events) if event is last)
         for event in events[:end]:
-            yield from _silent(event)
+            yield from _strip_event(event)
         base = {key: value for key, value in head.items() if key not in ("x_groq", "usage") or value is None}
 
-        def told(**delta: Any) -> dict[str, Any]:
+        def build_event(**delta: Any) -> dict[str, Any]:
             return {**base, "choices": [{**first, "delta": delta, "finish_reason": None}]}
 
-        parts = [part for _, choice in choices for part in (choice.get("delta") or {}).get("tool_calls") or ()]
-        named_in = [(part.get(_block(part)[0]) or {}).get("name") for part in parts]
-        whole = bool(parts) and all(named_in)  # as Mistral sends them
-        for piece in pieces(said.text):
-            yield told(content=piece)
-        for number, call in enumerate(said.calls):
+        parts = [
+            call_part for _, choice in choices for call_part in (choice.get("delta") or {}).get("tool_calls") or ()
+        ]
+        named_in = [(call_part.get(_block(call_part)[0]) or {}).get("name") for call_part in parts]
+        is_whole = bool(parts) and all(named_in)  # as Mistral sends them
+        for piece in pieces(content.text):
+            yield build_event(content=piece)
+        for number, call in enumerate(content.calls):
             kind, key = _block(call.native or {})
-            named = {"index": number, "id": new_id(call, said.calls, number), "type": kind}
-            begun = {"name": call.name, key: call.arguments if whole else ""}
-            yield told(tool_calls=[{**named, kind: begun}])
-            for piece in () if whole else halves(call.arguments):
-                yield told(tool_calls=[{"index": number, kind: {key: piece}}])
-        yield {**last, "choices": [{**ending, "delta": {}, "finish_reason": _finish(said)}]}
+            named = {"index": number, "id": new_id(call, content.calls, number), "type": kind}
+            function = {"name": call.name, key: call.arguments if is_whole else ""}
+            yield build_event(tool_calls=[{**named, kind: function}])
+            for piece in () if is_whole else halves(call.arguments):
+                yield build_event(tool_calls=[{"index": number, kind: {key: piece}}])
+        yield {**last, "choices": [{**ending, "delta": {}, "finish_reason": _finish_reason(content)}]}
         yield from (event for event in events[end:] if not event.get("choices"))  # what it used
 
     def closes(self, event: bytes) -> bool:
         return is_done(event)
 
-    def with_said(self, value: Any, said: AnswerContent) -> dict[str, Any]:
-        message = {**value["choices"][0]["message"], "content": said.text or None}
+    def with_said(self, value: Any, content: AnswerContent) -> dict[str, Any]:
+        message = {**value["choices"][0]["message"], "content": content.text or None}
         message.pop("tool_calls", None)
-        if said.calls:
+        if content.calls:
             message["tool_calls"] = [
                 {
-                    **(call.native or {"type": "function"}), "id": new_id(call, said.calls, number),
+                    **(call.native or {"type": "function"}), "id": new_id(call, content.calls, number),
                     kind: {"name": call.name, key: call.arguments},
                 }
-                for number, call in enumerate(said.calls)
+                for number, call in enumerate(content.calls)
                 for kind, key in [_block(call.native or {})]
             ]  # fmt: skip
-        elif not said.text:
+        elif not content.text:
             message["content"] = ""
-        return {**value, "choices": [{**value["choices"][0], "message": message, "finish_reason": _finish(said)}]}
+        return {
+            **value,
+            "choices": [{**value["choices"][0], "message": message, "finish_reason": _finish_reason(content)}],
+        }
 
 
 def _block(call: Mapping[str, Any]) -> tuple[str, str]:
@@ -265,19 +276,19 @@ def _choices(events: Sequence[Any]) -> Iterator[tuple[Mapping[str, Any], Mapping
                 yield event, choice
 
 
-def _silent(event: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _strip_event(event: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The rest of an event without its words and calls: a role, a thought; all of an event without choices."""
     if not event.get("choices"):
         yield dict(event)
     for _, choice in _choices([event]):
         delta = choice.get("delta") or {}
-        if kept := {key: value for key, value in delta.items() if key not in ("content", "tool_calls")}:
-            words = {"content": ""} if delta.get("content") is not None else {}
-            yield {**event, "choices": [{**choice, "delta": {**kept, **words}}]}
+        if fields := {key: value for key, value in delta.items() if key not in ("content", "tool_calls")}:
+            text_fields = {"content": ""} if delta.get("content") is not None else {}
+            yield {**event, "choices": [{**choice, "delta": {**fields, **text_fields}}]}
 
 
-def _finish(said: AnswerContent) -> str:
-    return said.finish or ("tool_calls" if said.calls else "stop")
+def _finish_reason(content: AnswerContent) -> str:
+    return content.finish or ("tool_calls" if content.calls else "stop")
 
 
 def text_of(value: Any) -> str:
@@ -286,8 +297,8 @@ def text_of(value: Any) -> str:
 
 def new_id(call: FunctionCall, calls: Sequence[FunctionCall], number: int, key: str = "id") -> str:
     """The id of a call: its own, or one made of it if an earlier call has the same block or there is none."""
-    own = str((call.native or {}).get(key) or f"call_{number}")
-    return own if not any(other.native is call.native for other in calls[:number]) else f"{own}_{number}"
+    own_id = str((call.native or {}).get(key) or f"call_{number}")
+    return own_id if not any(earlier.native is call.native for earlier in calls[:number]) else f"{own_id}_{number}"
 
 
 def pieces(text: str) -> list[str]:
@@ -301,15 +312,15 @@ def halves(text: str) -> tuple[str, ...]:
     return tuple(filter(None, (text[:middle], text[middle:])))
 
 
-def text_cut(text: str, part: float) -> str:
+def cut_text_share(text: str, share: float) -> str:
     """The beginning of a JSON object's text: a share of it, so much that it is no JSON."""
-    return text[: min(len(text) - 1, max(1, int(len(text) * part)))] or "{"
+    return text[: min(len(text) - 1, max(1, int(len(text) * share)))] or "{"
 
 
-def words_cut(text: str, part: float) -> str:
+def cut_words_share(text: str, share: float) -> str:
     """The beginning of a text: a share of its words, at least one less than all."""
-    words = text.split(" ")
-    return " ".join(words[: min(len(words) - 1, int(len(words) * part))])
+    words_ = text.split(" ")
+    return " ".join(words_[: min(len(words_) - 1, int(len(words_) * share))])
 
 
 CHAT_ANSWERS = ChatAnswers()

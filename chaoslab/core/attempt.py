@@ -37,9 +37,9 @@ class AttemptFaults:
     ) -> list[Callable[[Call], ActiveFault | None]]:
         """A function per injection that the attempt concerns, in the same order, for `chain`. Faults of the wire are
         those that one lane would carry."""
-        concerned = [(i, each) for i, each in zip(injections, decisions, strict=True) if each]
+        concerned = [(i, decision) for i, decision in zip(injections, decisions, strict=True) if decision]
         drawing: dict[str, Callable[[], ActiveFault]] = {
-            i.name: partial(self._drawn, i, self._first(i, each)) for i, each in concerned if each in HITS
+            i.name: partial(self._drawn, i, self._first(i, decision)) for i, decision in concerned if decision in HITS
         }
         several = [i.name for i, _ in concerned if i.name in drawing and i.layer == "wire"]
         masked: set[str] = set()
@@ -88,15 +88,15 @@ class AttemptFaults:
         self._note(active.scheduled(self._call))
         self._note(FaultInjected(fault=active.fault_name, injection=active.injection, at=self._call.at))
 
-    def witnessed(self, seen: Observation) -> str:
+    def witnessed(self, observation: Observation) -> str:
         """Notes which of the faults the caller met, once the attempt is over. Returns the words for its reply if one of
         them has left nothing in it to use; else an empty text."""
-        left = ""
+        reason = ""
         for active in self.active:
-            its = seen
+            its = observation
             if active.call or active.reply or active.told:
-                own = {"changed_call": active.call, "changed_reply": active.reply, "told": active.told}
-                its = Observation(**vars(seen) | own)  # as `replace`, which takes six times as long
+                changes = {"changed_call": active.call, "changed_reply": active.reply, "told": active.told}
+                its = Observation(**vars(observation) | changes)  # as `replace`, which takes six times as long
             evidence = active.injected and active.evidence(its)
             if evidence:
                 active.met = True
@@ -109,8 +109,8 @@ class AttemptFaults:
                         changed=active.changed(),
                     )
                 )
-                left = left or unusable(active.fault)
-        return left
+                reason = reason or unusable(active.fault)
+        return reason
 
     def masked(self) -> None:
         """Notes the faults that nobody could meet, since another one, which was met, held the call until its caller
@@ -229,12 +229,14 @@ class Attempt(ABC):
                 self.faults.masked()
         return took_s
 
-    def judged(self, seen: Observation) -> None:
+    def judged(self, observation: Observation) -> None:
         """Notes which faults the caller met by its observation, and keeps the exchange for faults that look back."""
-        left = self.faults.witnessed(seen)
-        if left and seen.error is None and seen.status is not None and seen.status < 400:
-            self.left = f"status {seen.status}, and {left}"
+        reason = self.faults.witnessed(observation)
+        if reason and observation.error is None and observation.status is not None and observation.status < 400:
+            self.left = f"status {observation.status}, and {reason}"
         if self._memory.plan.looks_back:
-            ended_s = self._elapsed_s + seen.duration_s
-            true = not any(each.call is not None or each.reply is not None for each in self.faults.active)
-            self._memory.over(PastAttempt(self.call, seen.reply, seen.error, self._elapsed_s, ended_s, true))
+            ended_s = self._elapsed_s + observation.duration_s
+            true = not any(active.call is not None or active.reply is not None for active in self.faults.active)
+            self._memory.over(
+                PastAttempt(self.call, observation.reply, observation.error, self._elapsed_s, ended_s, true)
+            )

@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar, cast
 
 from chaoslab.base.boundary import is_of_value, let_through
 from chaoslab.base.differences import differences
-from chaoslab.base.jsonable import brief, cut
+from chaoslab.base.jsonable import cut_text, render_brief
 from chaoslab.core.events import REPLY_MAX, Event, FaultScheduled
 from chaoslab.core.exchange import Ahead, Call, Failure, Flow, Note, Observation, Reply, Step, Toxic, TrialContext, Wait
 from chaoslab.core.fault import Fault, broken_by, guarded
@@ -49,17 +49,17 @@ class ActiveFault:
         with guarded(self.fault_name, "toxics"):
             return self.fault.toxics()
 
-    def evidence(self, seen: Observation) -> str | None:
+    def evidence(self, observation: Observation) -> str | None:
         """The evidence that the caller met the fault, in words, or None. Raises BrokenFault: the fault's code
         raised."""
         with guarded(self.fault_name, "witnessed"):
-            return self.fault.witnessed(seen)
+            return self.fault.witnessed(observation)
 
-    def idle(self, seen: Observation) -> str:
+    def idle(self, observation: Observation) -> str:
         """The reason, in words, that the fault had nothing to do with the call, or an empty text. Raises BrokenFault:
         the fault's code raised."""
         with guarded(self.fault_name, "idle"):
-            return self.fault.idle(seen)
+            return self.fault.idle(observation)
 
     def scheduled(self, call: Call) -> Event:
         """The event to note before the fault acts."""
@@ -69,24 +69,24 @@ class ActiveFault:
 
     def changed(self) -> str:
         """Each value that the story changed, before and after, in one line of at most `REPLY_MAX` characters."""
-        found = []
+        changes = []
         if self.given is not None and self.call is not None:
-            found.append(differences(self.given.value, self.call.value, most=REPLY_MAX))
+            changes.append(differences(self.given.value, self.call.value, most=REPLY_MAX))
         if self.sent > 1:
-            found.append(f"sent {self.sent} times")
+            changes.append(f"sent {self.sent} times")
         if self.reply is not None:
             without = "no answer" if self.sent else "not asked"
-            found.append(_unlike(self.got, self.reply) if self.got else f"{without} → {self.reply.status}")
+            changes.append(_describe_change(self.got, self.reply) if self.got else f"{without} → {self.reply.status}")
         elif self.failed is not None and self.got is not None:
-            found.append(f"{brief(self.got.value, REPLY_SHOWN)} → {self.failed}")
-        return cut("; ".join(filter(None, found)), REPLY_MAX)
+            changes.append(f"{render_brief(self.got.value, REPLY_SHOWN)} → {self.failed}")
+        return cut_text("; ".join(filter(None, changes)), REPLY_MAX)
 
 
-def _unlike(was: Reply, now: Reply) -> str:
+def _describe_change(was: Reply, now: Reply) -> str:
     if was.status != now.status:
         return f"{was.status} → {now.status}"
-    found = differences(was.value, now.value, most=REPLY_MAX)
-    return found or ("" if was.body == now.body else f"{len(was.body)} bytes → {len(now.body)} bytes")
+    changes = differences(was.value, now.value, most=REPLY_MAX)
+    return changes or ("" if was.body == now.body else f"{len(was.body)} bytes → {len(now.body)} bytes")
 
 
 def chain(

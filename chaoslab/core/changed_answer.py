@@ -32,7 +32,7 @@ class ChangedAnswer(Fault):
     of_model = True
     corrupts = "reply"
 
-    def changed(self, said: AnswerContent) -> AnswerContent:
+    def changed(self, content: AnswerContent) -> AnswerContent:
         """The content that the model is made to have said; the same object if there is nothing to change."""
         raise NotImplementedError
 
@@ -44,24 +44,24 @@ class ChangedAnswer(Fault):
         if reply.stream is not None:
             return reply.through(_Retelling(answers, self.changed), holds=True)
         value: Any = reply.value
-        said = answers.said(value) if self.layer != "stream" else None
-        if said is None:
+        content = answers.said(value) if self.layer != "stream" else None
+        if content is None:
             return reply
-        now = self.changed(said)
-        return reply if now is said else reply.with_value(answers.with_said(value, now))
+        now = self.changed(content)
+        return reply if now is content else reply.with_value(answers.with_said(value, now))
 
-    def witnessed(self, seen: Observation) -> str | None:
-        changed, streamed = seen.changed_reply, seen.streamed
+    def witnessed(self, observation: Observation) -> str | None:
+        changed, streamed = observation.changed_reply, observation.streamed
         if changed is None:
             return None
         if changed.stream is None:
-            met = seen.reply is not None and seen.reply.same_as(changed)
+            is_met = observation.reply is not None and observation.reply.same_as(changed)
         else:  # a reader may hang up after the last event
             pipe = changed.pipes[-1].pipe
-            met = (
+            is_met = (
                 isinstance(pipe, _Retelling) and streamed is not None and pipe.told == (streamed.events, streamed.size)
             )
-        return "an answer that the model did not give reached the caller" if met else None
+        return "an answer that the model did not give reached the caller" if is_met else None
 
 
 class _Retelling(ServedLine):
@@ -80,8 +80,8 @@ class _Retelling(ServedLine):
         if self._kept is None:
             return (Timed(start, timed.item),)
         if isinstance(timed.item, Signal):
-            told = self._retold(self._kept) if timed.item is Signal.END else self._kept
-            return (*(Timed(start, event) for event in told), Timed(start, timed.item))
+            events = self._retold(self._kept) if timed.item is Signal.END else self._kept
+            return (*(Timed(start, event) for event in events), Timed(start, timed.item))
         self._kept.append(timed.item)
         self._size += len(timed.item)
         if self._size <= HELD_MAX:
@@ -89,18 +89,18 @@ class _Retelling(ServedLine):
         passing, self._kept = self._kept, None
         return [Timed(start, event) for event in passing]
 
-    def _retold(self, held: list[bytes]) -> list[bytes]:
+    def _retold(self, events_kept: list[bytes]) -> list[bytes]:
         """The events to let out for those that came."""
-        events = [json_of(event) for event in held if data_of(event)]
+        events = [json_of(event) for event in events_kept if data_of(event)]
         try:
-            said = self._answers.content_of(events)
+            content = self._answers.content_of(events)
         except (LookupError, TypeError, AttributeError, ValueError):
-            return held  # it is in another form, and its reader gets it as it is
-        if said is None or (now := self._changed(said)) is said:
-            return held
-        told = [*map(spelt_event, self._answers.retold(events, now)), *filter(is_done, held)]
-        self.told = self._empty + len(told), self._empty * len(EMPTY) + sum(map(len, told))
-        return told
+            return events_kept  # it is in another form, and its reader gets it as it is
+        if content is None or (now := self._changed(content)) is content:
+            return events_kept
+        new_events = [*map(spelt_event, self._answers.retold(events, now)), *filter(is_done, events_kept)]
+        self.told = self._empty + len(new_events), self._empty * len(EMPTY) + sum(map(len, new_events))
+        return new_events
 
     def _sign_of_life(self, start: float) -> Iterable[Timed]:
         if start < self._quiet_since + EMPTY_S:

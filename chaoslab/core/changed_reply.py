@@ -36,8 +36,8 @@ class ChangedReply(Fault):
         if changed is value:
             return reply
         in_text = isinstance(reply.value, str) and not isinstance(value, str)
-        told = as_text(changed, reply.value) if in_text else changed
-        return reply.with_value(told) if self.breaks_form else reply.in_form(told)
+        new_value = as_text(changed, reply.value) if in_text else changed
+        return reply.with_value(new_value) if self.breaks_form else reply.in_form(new_value)
 
     def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
         """The value that the caller gets. `value` itself if there is nothing to change; it is never altered."""
@@ -72,29 +72,33 @@ def as_text(value: Any, like: str) -> str:
 def arguments(call: Call) -> dict[Any, Any]:
     """The call's arguments by name; of a request to a service the parts of its path too."""
     parts = call.tool.split("/")[1:]
-    path = {("path", n): int(part) if part.isdecimal() and len(part) < LONG else part for n, part in enumerate(parts)}
+    path = {
+        ("path", n): int(piece) if piece.isdecimal() and len(piece) < LONG else piece for n, piece in enumerate(parts)
+    }
     return {**path, **dict(json_values.entries(call.value))}
 
 
 def wanted_values(call: Call) -> list[Any]:
     """The leaves of the call's arguments: an answer that holds one of them repeats the question."""
-    given = arguments(call)
-    return [json_values.at(given, place) for place in json_values.leaves(given)]
+    inputs = arguments(call)
+    return [json_values.at(inputs, key_path) for key_path in json_values.leaves(inputs)]
 
 
-def told_places(value: Any, call: Call) -> list[Place]:
+def find_told_places(value: Any, call: Call) -> list[Place]:
     """The places of the values that were asked for: first choice are those that neither repeat an argument nor are a
     flag, an id or a link; without any such, all."""
-    repeated = {json_values.spelt(each) for each in wanted_values(call)}
+    repeated = {json_values.spelt(wanted) for wanted in wanted_values(call)}
     every = json_values.leaves(value)
     best = [
-        place
-        for place in every
-        if kind(held := json_values.at(value, place)) not in ("flag", "id", "url")
-        and json_values.spelt(held) not in repeated
+        key_path
+        for key_path in every
+        if kind(leaf := json_values.at(value, key_path)) not in ("flag", "id", "url")
+        and json_values.spelt(leaf) not in repeated
     ]
     return (
-        best or [place for place in every if json_values.spelt(json_values.at(value, place)) not in repeated] or every
+        best
+        or [key_path for key_path in every if json_values.spelt(json_values.at(value, key_path)) not in repeated]
+        or every
     )
 
 
@@ -103,34 +107,34 @@ def pick(among: list[Any], point: float) -> Any:
     return among[min(int(point * len(among)), len(among) - 1)]
 
 
-def answered(call: Call, context: TrialContext) -> list[tuple[Call, Reply]]:
+def list_answered(call: Call, context: TrialContext) -> list[tuple[Call, Reply]]:
     """The earlier calls of the same tool with their answers, oldest first, without errors and without what a fault had
     changed. Requests to paths that differ in ids alone are of the same tool."""
     tool = _ID_IN_PATH.sub("/#", call.tool)
     return [
-        (each.call, each.reply)
-        for each in context.earlier
-        if (each.call.target, _ID_IN_PATH.sub("/#", each.call.tool)) == (call.target, tool)
-        and each.true
-        and each.reply is not None
-        and is_answer(each.reply)
+        (exchange.call, exchange.reply)
+        for exchange in context.earlier
+        if (exchange.call.target, _ID_IN_PATH.sub("/#", exchange.call.tool)) == (call.target, tool)
+        and exchange.true
+        and exchange.reply is not None
+        and is_answer(exchange.reply)
     ]
 
 
-def same_question(call: Call, other: Call) -> bool:
-    return (call.tool, call.value) == (other.tool, other.value)
+def is_same_question(call: Call, earlier: Call) -> bool:
+    return (call.tool, call.value) == (earlier.tool, earlier.value)
 
 
-def renamed(value: Any, was: Call, call: Call) -> Any:
+def rename_entities(value: Any, was: Call, call: Call) -> Any:
     """An answer to one call with the arguments of another in the place of its own."""
     now = arguments(call)
     names = {
-        json_values.spelt(held): now[key]
-        for key, held in arguments(was).items()
-        if key in now and json_values.is_leaf(held)
+        json_values.spelt(leaf): now[key]
+        for key, leaf in arguments(was).items()
+        if key in now and json_values.is_leaf(leaf)
     }
-    for place in json_values.leaves(value):
-        name = json_values.spelt(json_values.at(value, place))
+    for key_path in json_values.leaves(value):
+        name = json_values.spelt(json_values.at(value, key_path))
         if name in names:
-            value = json_values.put(value, place, names[name])
+            value = json_values.put(value, key_path, names[name])
     return value

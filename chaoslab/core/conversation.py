@@ -74,8 +74,8 @@ class Conversation:
 
     def waiting(self, waits_s: Mapping[int, float]) -> Conversation:
         """The same with other times before the turns with these numbers, in seconds."""
-        made = (replace(turn, after_s=waits_s.get(n, turn.after_s)) for n, turn in enumerate(self.turns, 1))
-        return replace(self, turns=tuple(made))
+        turns = (replace(turn, after_s=waits_s.get(n, turn.after_s)) for n, turn in enumerate(self.turns, 1))
+        return replace(self, turns=tuple(turns))
 
     def shorter(self) -> Iterator[Conversation]:
         """The same without each of its turns, the last one first, if more than one is left."""
@@ -101,7 +101,7 @@ def turn(
     replies = dict(reply or {})
     if bool(say) == bool(replies):
         raise ValueError("a turn has either the user's words or reply={pattern: words}")
-    if not isinstance(say, str) or not all(isinstance(each, str) for pair in replies.items() for each in pair):
+    if not isinstance(say, str) or not all(isinstance(text, str) for pair in replies.items() for text in pair):
         raise TypeError("the words and the patterns of a turn should be texts")
     for pattern in replies:
         try:
@@ -125,18 +125,18 @@ def turns(*each: str | Turn, user: Mapping[str, str] | None = None, turns_max: i
     Raises:
         ValueError, TypeError: there is no turn, the first one waits for an answer, or the user can say nothing.
     """
-    found = tuple(turn(one) if isinstance(one, str) else one for one in each)
-    if not found or len(found) > TURNS_MAX:
+    turns_ = tuple(turn(entry) if isinstance(entry, str) else entry for entry in each)
+    if not turns_ or len(turns_) > TURNS_MAX:
         raise ValueError(f"a conversation has 1 to {TURNS_MAX} turns")
-    if not all(isinstance(one, Turn) for one in found):
+    if not all(isinstance(entry, Turn) for entry in turns_):
         raise TypeError("a turn is a text or lab.turn(…)")
-    if found[0].reply:
+    if turns_[0].reply:
         raise ValueError("the first turn has no answer to reply to: it should be the user's words")
     if isinstance(turns_max, bool) or not isinstance(turns_max, int) or not 1 <= turns_max <= TURNS_MAX:
         raise ValueError(f"turns_max is {turns_max!r:.60}: it should be a whole number from 1 to {TURNS_MAX}")
-    if user and turns_max <= len(found):
-        raise ValueError(f"turns_max is {turns_max}: it leaves the user no turn after the first {len(found)}")
-    return Conversation(found, turn(reply=user), turns_max) if user else Conversation(found)
+    if user and turns_max <= len(turns_):
+        raise ValueError(f"turns_max is {turns_max}: it leaves the user no turn after the first {len(turns_)}")
+    return Conversation(turns_, turn(reply=user), turns_max) if user else Conversation(turns_)
 
 
 class Talk:
@@ -166,12 +166,12 @@ class Talk:
         self.wait_s = turn.after_s
         return turn.words(self.answers[-1] if self.answers else "")
 
-    def begin(self, words: str) -> None:
+    def begin(self, prompt: str) -> None:
         if self._number > 1:
             self._requests.begin_turn(self._number)
             self._memory.begin_turn(self._number, self._requests.counts)
-        self._began_s, self.words = self._clock.monotonic(), words
-        self._note(TurnStarted(turn=self._number, prompt=words))
+        self._began_s, self.words = self._clock.monotonic(), prompt
+        self._note(TurnStarted(turn=self._number, prompt=prompt))
 
     def answered(self, text: str) -> None:
         """Takes the agent's answer."""

@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 from typing import Any
 
 from chaoslab.base.identity import digest
-from chaoslab.base.jsonable import brief, line
+from chaoslab.base.jsonable import line, render_brief
 from chaoslab.core.answers import CHAT_ANSWERS, Answers
 
 TOOL = "tool"
@@ -42,10 +42,10 @@ class Dialog:
 
     def messages(self, value: Any) -> list[Any]:
         """The messages of a request; empty if it has none."""
-        found = value.get(self.key) if isinstance(value, Mapping) else None
-        if self.bare and isinstance(found, str):
-            return [self.from_user(found)]
-        return [each for each in found if isinstance(each, Mapping)] if isinstance(found, list) else []
+        messages = value.get(self.key) if isinstance(value, Mapping) else None
+        if self.bare and isinstance(messages, str):
+            return [self.from_user(messages)]
+        return [message for message in messages if isinstance(message, Mapping)] if isinstance(messages, list) else []
 
     def with_messages(self, value: Mapping[str, Any], messages: list[Any]) -> dict[str, Any]:
         """The request with other messages."""
@@ -85,33 +85,33 @@ class Unit:
         return len(self.messages) > 1
 
 
-def reworded(message: Any, change: Callable[[str], str]) -> Any:
+def reword(message: Any, change: Callable[[str], str]) -> Any:
     """A message with each of its texts changed. A model's thoughts, which a provider signs, stay."""
     if isinstance(message, Mapping) and message.get("type") in ("reasoning", "thinking"):
         return message
-    return _reworded(message, change)
+    return _reword(message, change)
 
 
-def _reworded(value: Any, change: Callable[[str], str]) -> Any:
+def _reword(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return change(value)
     if isinstance(value, list):
-        return [_reworded(each, change) if isinstance(each, Mapping) else each for each in value]
+        return [_reword(entry, change) if isinstance(entry, Mapping) else entry for entry in value]
     if isinstance(value, Mapping):
-        return {key: _reworded(each, change) if key in TEXTS else each for key, each in value.items()}
+        return {key: _reword(entry, change) if key in TEXTS else entry for key, entry in value.items()}
     return value
 
 
-def words_of(message: Any) -> str:
+def collect_text(message: Any) -> str:
     """The texts of a message, one a line."""
-    found: list[str] = []
+    texts: list[str] = []
 
     def collect(text: str) -> str:
-        found.append(text)
+        texts.append(text)
         return text
 
-    reworded(message, collect)
-    return "\n".join(found)
+    reword(message, collect)
+    return "\n".join(texts)
 
 
 CHAT = Dialog()
@@ -134,28 +134,28 @@ class FoundToolResult:
 def tool_results(messages: Sequence[Any]) -> list[FoundToolResult]:
     """The results in these messages, the oldest first. One whose call is not there is left out."""
     names: dict[Any, str] = {}
-    found = []
-    for part in (part for message in messages for part in _parts(message)):
-        match part:
-            case {"type": "function_call", "call_id": str(place), "name": str(name)}:  # OpenAI's responses
-                names[place] = name
-            case {"type": "tool_use", "id": str(place), "name": str(name)}:  # Anthropic's messages
-                names[place] = name
-            case {"id": str(place), "function": {"name": str(name)}}:  # OpenAI's chat completions
-                names[place] = name
-            case {"id": str(place), "custom": {"name": str(name)}}:  # a tool that takes any text
-                names[place] = name
-            case {"type": "function_call_output", "call_id": str(place), "output": _} if place in names:
-                found.append(FoundToolResult(names[place], part, "output"))
-            case {"type": "tool_result", "tool_use_id": str(place), "content": _} if place in names:
-                found.append(FoundToolResult(names[place], part, "content"))
-            case {"role": "tool", "tool_call_id": str(place), "content": _} if place in names:
-                found.append(FoundToolResult(names[place], part, "content"))
+    results = []
+    for block in (block for message in messages for block in _parts(message)):
+        match block:
+            case {"type": "function_call", "call_id": str(call_id), "name": str(name)}:  # OpenAI's responses
+                names[call_id] = name
+            case {"type": "tool_use", "id": str(call_id), "name": str(name)}:  # Anthropic's messages
+                names[call_id] = name
+            case {"id": str(call_id), "function": {"name": str(name)}}:  # OpenAI's chat completions
+                names[call_id] = name
+            case {"id": str(call_id), "custom": {"name": str(name)}}:  # a tool that takes any text
+                names[call_id] = name
+            case {"type": "function_call_output", "call_id": str(call_id), "output": _} if call_id in names:
+                results.append(FoundToolResult(names[call_id], block, "output"))
+            case {"type": "tool_result", "tool_use_id": str(call_id), "content": _} if call_id in names:
+                results.append(FoundToolResult(names[call_id], block, "content"))
+            case {"role": "tool", "tool_call_id": str(call_id), "content": _} if call_id in names:
+                results.append(FoundToolResult(names[call_id], block, "content"))
             case {"functionResponse": {"name": str(name), "response": _}}:  # Gemini
-                found.append(FoundToolResult(name, part["functionResponse"], "response"))
+                results.append(FoundToolResult(name, block["functionResponse"], "response"))
             case {"function_response": {"name": str(name), "response": _}}:
-                found.append(FoundToolResult(name, part["function_response"], "response"))
-    return found
+                results.append(FoundToolResult(name, block["function_response"], "response"))
+    return results
 
 
 def _parts(message: Any) -> Iterator[Any]:
@@ -179,29 +179,29 @@ def sketch(dialog: Dialog, value: Any) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         return {}
     messages = dialog.messages(value)
-    roles = [dialog.role(each) for each in messages]
+    roles = [dialog.role(item) for item in messages]
     last = max((n for n, role in enumerate(roles, 1) if role == "assistant"), default=0)
     first = max(last, len(messages) - NEWEST)
     newest = zip(roles[first:], messages[first:], strict=True)
-    told = [f"{role}: {line(words_of(each), WORDS)}" for role, each in newest]
-    rest = {str(key): _short(each) for key, each in value.items() if key != dialog.key}
-    return {"messages": told, "earlier": digest(messages[:first]) if first else "none", **rest}
+    lines = [f"{role}: {line(collect_text(item), WORDS)}" for role, item in newest]
+    rest = {str(key): _shorten(item) for key, item in value.items() if key != dialog.key}
+    return {"messages": lines, "earlier": digest(messages[:first]) if first else "none", **rest}
 
 
-def nearness(one: Mapping[str, Any], other: Mapping[str, Any]) -> float:
+def measure_nearness(left: Mapping[str, Any], right: Mapping[str, Any]) -> float:
     """The likeness of two sketches, from 0 to 3: the earlier messages weigh most, then the newest ones, then the
     rest."""
-    first, second = ("\n".join(map(str, each.get("messages") or ())) for each in (one, other))
-    rest = {*one, *other} - {"messages", "earlier"}
-    alike: float = sum(key in one and key in other and one[key] == other[key] for key in rest) / max(1, len(rest))
-    before = 1.5 if one.get("earlier") == other.get("earlier") else 0.0
+    first, second = ("\n".join(map(str, sketch_.get("messages") or ())) for sketch_ in (left, right))
+    rest = {*left, *right} - {"messages", "earlier"}
+    alike: float = sum(key in left and key in right and left[key] == right[key] for key in rest) / max(1, len(rest))
+    before = 1.5 if left.get("earlier") == right.get("earlier") else 0.0
     return before + float(SequenceMatcher(None, first, second).ratio()) + alike / 2
 
 
-def _short(value: Any) -> Any:
+def _shorten(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, str):
         return value if len(value) <= VALUE else f"a text, {digest(value)[:8]}"
-    told = brief(value, VALUE + 1)
-    return told if len(told) <= VALUE else f"{len(value)} entries, {digest(value)[:8]}"
+    text = render_brief(value, VALUE + 1)
+    return text if len(text) <= VALUE else f"{len(value)} entries, {digest(value)[:8]}"

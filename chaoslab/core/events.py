@@ -182,8 +182,8 @@ class RunStarted(Event):
     @property
     def injections(self) -> list[dict[str, Any]]:
         """Those of the plan, as data; none if it is not known."""
-        known: list[dict[str, Any]] = self.plan.get("injections", [])
-        return known
+        fields_: list[dict[str, Any]] = self.plan.get("injections", [])
+        return fields_
 
 
 @fixed(frozen=True, kw_only=True)

@@ -74,11 +74,11 @@ class Call:
     def refused_with(self, status: int, *, retry_after_s: float = 0.0) -> Reply:
         """The target's own reply for `status`; a plain JSON one if it has none. `retry_after_s`: the time to wait that
         it states; 0: the target's own, if any."""
-        said = self.errors.get(status) or ErrorReply(status, {"error": f"status {status}"})
+        error_reply = self.errors.get(status) or ErrorReply(status, {"error": f"status {status}"})
         if retry_after_s:
-            said = said.retry_after(retry_after_s)
-        headers = {"Content-Type": "application/json", **said.headers}
-        return Reply(said.status, headers, json.dumps(said.body).encode())
+            error_reply = error_reply.retry_after(retry_after_s)
+        headers = {"Content-Type": "application/json", **error_reply.headers}
+        return Reply(error_reply.status, headers, json.dumps(error_reply.body).encode())
 
 
 @dataclass(frozen=True)
@@ -108,8 +108,8 @@ class Reply:
         """The pipes that this reply has beyond those of `inner`; None if it differs from it in anything else."""
         if self.stream is None or replace(self, pipes=inner.pipes) != inner:
             return None
-        given = len(inner.pipes)
-        return self.pipes[given:] if self.pipes[:given] == inner.pipes else None
+        inner_count = len(inner.pipes)
+        return self.pipes[inner_count:] if self.pipes[:inner_count] == inner.pipes else None
 
     @cached_property
     def value(self) -> Any:
@@ -130,7 +130,7 @@ class Reply:
     def spelt(self, value: Any) -> str:
         """A value as this reply's body has it."""
         if isinstance(value, list) and self.in_lines:
-            return "".join(f"{_spelt(each)}\n" for each in value)
+            return "".join(f"{_spelt(entry)}\n" for entry in value)
         return _spelt(value)
 
     @property
@@ -145,15 +145,15 @@ class Reply:
     @property
     def error_words(self) -> str:
         """An error reply in words: the target's own, else the status's phrase."""
-        said = self.value.get("error") if isinstance(self.value, dict) else None
-        if isinstance(said, str) and said != f"status {self.status}":
-            return said
+        message = self.value.get("error") if isinstance(self.value, dict) else None
+        if isinstance(message, str) and message != f"status {self.status}":
+            return message
         return phrase(self.status, f"status {self.status}")
 
     def with_value(self, value: Any) -> Reply:
         body = encoded(self.spelt(value))
-        kept = {k: v for k, v in self.headers.items() if k.lower() not in ("content-length", "content-encoding")}
-        return Reply(self.status, kept, body)
+        headers = {k: v for k, v in self.headers.items() if k.lower() not in ("content-length", "content-encoding")}
+        return Reply(self.status, headers, body)
 
     def in_form(self, value: Any) -> Reply:
         """The reply with another value, in the form that its target promises. Itself if that leaves nothing changed."""
@@ -166,7 +166,7 @@ class Reply:
 
     def with_text(self, text: str) -> Reply:
         """The reply with this text in the place of its JSON."""
-        headers = {name: said for name, said in self.headers.items() if name.lower() not in OF_LENGTH}
+        headers = {name: value for name, value in self.headers.items() if name.lower() not in OF_LENGTH}
         return Reply(self.status, headers, encoded(text))
 
     def same_as(self, other: Reply | None) -> bool:

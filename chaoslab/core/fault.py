@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, Self, cast, get_args
 from chaoslab.base.boundary import Through, is_foreign
 from chaoslab.base.dice import Dice
 from chaoslab.base.jsonable import describe_error
-from chaoslab.base.registry import add, broken
+from chaoslab.base.registry import broken_plugin, register
 from chaoslab.base.registry import load as load_plugin
 from chaoslab.core.exchange import Arrival, Call, Failure, Flow, Observation, Toxic, TrialContext
 
@@ -120,14 +120,14 @@ class Fault:
     def draw(self, dice: Dice) -> Self:
         """The fault for one exchange, with all its chances drawn: before its story, so that the scheduled event, the
         toxic and the story say the same."""
-        made: dict[str, Any] = {}
+        fault: dict[str, Any] = {}
         for name, among in self.drawn.items():
             value = getattr(self, name)
             if among and not value:
-                made[name] = dice(name).pick(among)
+                fault[name] = dice(name).pick(among)
             elif not among and value < 0:
-                made[name] = dice(name).uniform()
-        return replace(self, **made) if made else self
+                fault[name] = dice(name).uniform()
+        return replace(self, **fault) if fault else self
 
     def flow(self, call: Call, context: TrialContext) -> Flow:  # noqa: ARG002 - it needs nothing of the trial
         """The fault's story for a call (see `exchange`)."""
@@ -141,13 +141,17 @@ class Fault:
         """The outage of the service that begins when the story acts; None for a fault of one call alone."""
         return None
 
-    def witnessed(self, seen: Observation) -> str | None:
+    def witnessed(self, observation: Observation) -> str | None:
         """The evidence that the caller met this fault, in words, or None. By default: the call or the reply that the
         story changed came through unaltered."""
-        if seen.changed_reply is not None:
-            said = {**vars(self), "status": seen.changed_reply.status}
-            return self.met_as.format_map(said) if seen.changed_reply.same_as(seen.reply) else None
-        if seen.changed_call is None or seen.sent is None or seen.sent.value != seen.changed_call.value:
+        if observation.changed_reply is not None:
+            reply = {**vars(self), "status": observation.changed_reply.status}
+            return self.met_as.format_map(reply) if observation.changed_reply.same_as(observation.reply) else None
+        if (
+            observation.changed_call is None
+            or observation.sent is None
+            or observation.sent.value != observation.changed_call.value
+        ):
             return None
         return "the changed call was sent"
 
@@ -156,7 +160,7 @@ class Fault:
         there is none."""
         return ""
 
-    def idle(self, seen: Observation) -> str:  # noqa: ARG002 - most faults of the wire meet every call
+    def idle(self, observation: Observation) -> str:  # noqa: ARG002 - most faults of the wire meet every call
         """The reason, in words, that a lane with this fault had nothing to do with the call; empty if there is none, so
         that an unwitnessed fault makes its trial invalid."""
         return ""
@@ -185,7 +189,7 @@ class guarded:
 
 def broken_by(name: str, method: str, error: BaseException) -> BrokenFault:
     """The error for a fault of this name whose method raised that error."""
-    return BrokenFault(broken(GROUP, name, f"its {method}() raised {describe_error(error)}").args[0])
+    return BrokenFault(broken_plugin(GROUP, name, f"its {method}() raised {describe_error(error)}").args[0])
 
 
 def load(name: str) -> type[Fault]:
@@ -194,27 +198,27 @@ def load(name: str) -> type[Fault]:
     Raises: LookupError: no such fault. BrokenPlugin: it cannot be loaded or used; the line names the package that
     brings it.
     """
-    found = load_plugin(GROUP, name)
-    if wrong := _wrong(found):
-        raise broken(GROUP, name, wrong)
-    return cast(type[Fault], found)
+    class_ = load_plugin(GROUP, name)
+    if wrong := _find_wrong(class_):
+        raise broken_plugin(GROUP, name, wrong)
+    return cast(type[Fault], class_)
 
 
 def stated(fault: Fault) -> tuple[str, dict[str, Any]]:
     """The name and the parameters of a fault that is given as an object. A class that no package registers is known by
     its name from now on: `LateReply` is the fault "late_reply". Raises BrokenPlugin: it is no fault. ValueError:
     another fault has its name."""
-    found: Any = type(fault)
-    name = re.sub(r"(?<!^)(?=[A-Z])", "_", found.__name__).lower()
-    if wrong := _wrong(found):
-        raise broken(GROUP, name, wrong)
+    params: Any = type(fault)
+    name = re.sub(r"(?<!^)(?=[A-Z])", "_", params.__name__).lower()
+    if wrong := _find_wrong(params):
+        raise broken_plugin(GROUP, name, wrong)
     try:
-        known = load_plugin(GROUP, name) is found
+        fields_ = load_plugin(GROUP, name) is params
     except LookupError:
-        known = False
-    if not known:
-        add(GROUP, name, found)
-    return name, {each.name: getattr(fault, each.name) for each in fields(fault)}
+        fields_ = False
+    if not fields_:
+        register(GROUP, name, params)
+    return name, {field_.name: getattr(fault, field_.name) for field_ in fields(fault)}
 
 
 def trait(fault: object, name: str) -> Any:
@@ -228,29 +232,33 @@ def unusable(fault: object) -> str:
 
 
 @cache
-def _wrong(found: Hashable) -> str:
+def _find_wrong(message: Hashable) -> str:
     """The reason, in words, that a class cannot be used as a fault; empty if it can."""
-    if not isinstance(found, type) or not is_dataclass(found):
+    if not isinstance(message, type) or not is_dataclass(message):
         return "it is no dataclass"
-    layer = getattr(found, "layer", None)
+    layer = getattr(message, "layer", None)
     if layer not in LAYERS:
-        said = "it has no layer" if layer is None else f"its layer is {layer!r:.60}"
-        return f"{said}: it should be one of {', '.join(LAYERS)}"
+        text = "it has no layer" if layer is None else f"its layer is {layer!r:.60}"
+        return f"{text}: it should be one of {', '.join(LAYERS)}"
     for method in ("draw", "flow", "toxics", "witnessed"):
-        if not callable(getattr(found, method, None)):
+        if not callable(getattr(message, method, None)):
             return f"it has no method {method}()"
-    if trait(found, "corrupts") not in HALVES:
-        return f"its corrupts is {trait(found, 'corrupts')!r:.60}: it should be 'call', 'reply' or ''"
-    if trait(found, "leaves") not in get_args(Left):
-        return f"its leaves is {trait(found, 'leaves')!r:.60}: it should be 'value', 'part', 'nothing', 'garbage' or ''"
-    if not isinstance(trait(found, "needs"), str):
-        return f"its needs is {trait(found, 'needs')!r:.60}: it should be a text"
-    own = {method for method in ("flow", "toxics", "witnessed") if getattr(found, method) is not getattr(Fault, method)}
-    if not own & {"flow", "toxics"}:
+    if trait(message, "corrupts") not in HALVES:
+        return f"its corrupts is {trait(message, 'corrupts')!r:.60}: it should be 'call', 'reply' or ''"
+    if trait(message, "leaves") not in get_args(Left):
+        return (
+            f"its leaves is {trait(message, 'leaves')!r:.60}: it should be 'value', 'part', 'nothing', 'garbage' or ''"
+        )
+    if not isinstance(trait(message, "needs"), str):
+        return f"its needs is {trait(message, 'needs')!r:.60}: it should be a text"
+    own_fields = {
+        method for method in ("flow", "toxics", "witnessed") if getattr(message, method) is not getattr(Fault, method)
+    }
+    if not own_fields & {"flow", "toxics"}:
         return "it has neither a flow() nor toxics() of its own, so it does nothing"
-    if layer == "wire" and "witnessed" not in own:
+    if layer == "wire" and "witnessed" not in own_fields:
         return "it is of the wire and has no witnessed() of its own, so nobody could tell that it was met"
-    if layer == "wire" and "toxics" not in own and not trait(found, "refuses"):
+    if layer == "wire" and "toxics" not in own_fields and not trait(message, "refuses"):
         return "it is of the wire and has no toxics() of its own"
     return ""
 
@@ -295,7 +303,7 @@ class OutageCut(Fault):
         raise Failure(self.error)
         yield call
 
-    def witnessed(self, seen: Observation) -> str | None:
-        if self.error == "reset" and seen.error == "closed":
+    def witnessed(self, observation: Observation) -> str | None:
+        if self.error == "reset" and observation.error == "closed":
             return "connection closed without an answer"
-        return WORDS[self.error] if seen.error == self.error else None
+        return WORDS[self.error] if observation.error == self.error else None

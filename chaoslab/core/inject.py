@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from chaoslab.base.boundary import let_through
-from chaoslab.base.jsonable import shown
+from chaoslab.base.jsonable import show_value
 from chaoslab.base.parsers import SECONDS_MAX
 from chaoslab.base.registry import did_you_mean, names
 from chaoslab.core import triggers
@@ -32,7 +32,7 @@ def fault_list() -> str:
         except LookupError as error:
             lines += [name, *_indented(str(error.args[0]))]
             continue
-        parameters = ", ".join(_parameter(each, _options(fault, each.name)) for each in fields(fault))
+        parameters = ", ".join(_parameter(entry, _options(fault, entry.name)) for entry in fields(fault))
         about = (inspect.getdoc(fault) or "").partition("\n\n")[0]
         lines += [f"{name}({parameters}), of the layer {fault.layer}", *_indented(about)]
     return "\n".join(lines)
@@ -42,8 +42,8 @@ def _parameter(parameter: Field[Any], options: tuple[Any, ...]) -> str:
     """The name and the default, followed by the other options of a Literal."""
     if parameter.default is MISSING:
         return parameter.name
-    others = (option for option in options if option != parameter.default)
-    return f"{parameter.name}={' | '.join(map(repr, (parameter.default, *others)))}"
+    rest = (option for option in options if option != parameter.default)
+    return f"{parameter.name}={' | '.join(map(repr, (parameter.default, *rest)))}"
 
 
 def _options(fault: type[Fault], parameter: str) -> tuple[Any, ...]:
@@ -144,46 +144,50 @@ def inject(
     """
     if not isinstance(fault, str):
         if not isinstance(fault, Fault):
-            raise TypeError(f"fault is {shown(fault)}: it should be the name of a fault, as in 'latency', or a Fault")
+            raise TypeError(
+                f"fault is {show_value(fault)}: it should be the name of a fault, as in 'latency', or a Fault"
+            )
         if params:
             raise TypeError(f"{type(fault).__name__}(…) has its parameters already, and {next(iter(params))} is given")
         fault, params = stated(fault)
-    known = {f.name: f for f in fields(load(fault))}
-    given = {
+    parameters = {f.name: f for f in fields(load(fault))}
+    trigger_arguments = {
         "attempts": attempts, "every": every, "after_calls": after_calls, "max_times": max_times, "on_turn": on_turn,
         "between_turns": between_turns, "window_s": window_s, "persistence": persistence, "tool": tool,
         "changes": changes, "when": when, "after": after,
     }  # fmt: skip
-    wanted: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
-    wanted.update({key: params.pop(key) for key in [*params] if key not in known and key in triggers.names()})
+    trigger_values: dict[str, Any] = {key: value for key, value in trigger_arguments.items() if value is not None}
+    trigger_values.update(
+        {key: params.pop(key) for key in [*params] if key not in parameters and key in triggers.names()}
+    )
     kind: Any = load(fault)
     hints = _hints(kind) if params else {}
     bounds = trait(load(fault), "bounds")
     for key, value in params.items():
-        if key not in known:
+        if key not in parameters:
             near = get_close_matches(key, TRIGGERS, n=1, cutoff=SURELY)
-            hint = f"did you mean '{near[0]}'?" if near else did_you_mean(key, known) if known else _none(key)
+            hint = f"did you mean '{near[0]}'?" if near else did_you_mean(key, parameters) if parameters else _none(key)
             raise ValueError(f"{fault} has no parameter '{key}': {hint}")
-        if wrong := _wrong(known[key], hints[key], value, bounds.get(key)):
-            raise ValueError(f"{key} of {fault} is {shown(value)}: it should be {wrong}")
-    if params.get("preset") and (others := sorted(params.keys() - {"preset"})):
+        if wrong := _find_wrong(parameters[key], hints[key], value, bounds.get(key)):
+            raise ValueError(f"{key} of {fault} is {show_value(value)}: it should be {wrong}")
+    if params.get("preset") and (beside_preset := sorted(params.keys() - {"preset"})):
         raise ValueError(
-            f"{fault} has preset {shown(params['preset'])} and {others[0]}: a preset sets all others, leave one out"
+            f"{fault} has preset {show_value(params['preset'])} and {beside_preset[0]}: a preset sets all others, leave one out"
         )
     targets = (target,) if isinstance(target, str) else tuple(target) if isinstance(target, Iterable) else ()
-    if not targets or not all(isinstance(one, str) and one and one.isprintable() for one in targets):
-        raise ValueError(f"{fault} has the target {shown(target)}: it should be the name of a function or service")
+    if not targets or not all(isinstance(entry, str) and entry and entry.isprintable() for entry in targets):
+        raise ValueError(f"{fault} has the target {show_value(target)}: it should be the name of a function or service")
     if name is not None and not isinstance(name, str):
-        raise TypeError(f"name of {fault} on {targets[0]} is {shown(name)}: it should be a text")
+        raise TypeError(f"name of {fault} on {targets[0]} is {show_value(name)}: it should be a text")
     if name and not name.isprintable():
-        raise ValueError(f"name of {fault} on {targets[0]} is {shown(name)}: it should be a text of one line")
-    name, where = name or f"{fault} on {', '.join(targets)}", f" of {fault} on {targets[0]}"
-    numbers = triggers.of("calls", calls, where=where).value if calls != () else ()
-    rolled = triggers.of("chance", chance, where=where).value
-    checked = {key: triggers.of(key, value, where=where).plain for key, value in wanted.items()}
-    found = Injection(name, (Choice(fault, 1.0, params),), targets, rolled, numbers, checked)
-    found.check()
-    return found
+        raise ValueError(f"name of {fault} on {targets[0]} is {show_value(name)}: it should be a text of one line")
+    name, suffix = name or f"{fault} on {', '.join(targets)}", f" of {fault} on {targets[0]}"
+    numbers = triggers.of("calls", calls, where=suffix).value if calls != () else ()
+    rolled = triggers.of("chance", chance, where=suffix).value
+    checked = {key: triggers.of(key, value, where=suffix).plain for key, value in trigger_values.items()}
+    injection = Injection(name, (Choice(fault, 1.0, params),), targets, rolled, numbers, checked)
+    injection.check()
+    return injection
 
 
 inject.__doc__ = WithFaults(inject.__doc__ or "")
@@ -201,7 +205,7 @@ def _hints(kind: type) -> dict[str, Any]:
     return get_type_hints(kind)
 
 
-def _wrong(parameter: Field[Any], hint: Any, value: Any, bounds: tuple[float, float] | None = None) -> str:
+def _find_wrong(parameter: Field[Any], hint: Any, value: Any, bounds: tuple[float, float] | None = None) -> str:
     """The values that the parameter takes, in words; empty if this is one of them."""
     if get_origin(hint) is Literal:
         options = get_args(hint)
@@ -211,17 +215,17 @@ def _wrong(parameter: Field[Any], hint: Any, value: Any, bounds: tuple[float, fl
     if hint is bool:
         return "" if isinstance(value, bool) else "True or False"
     default = parameter.default if parameter.default is not MISSING else 0
-    least = min(0, default) if isinstance(default, int | float) else 0
+    low = min(0, default) if isinstance(default, int | float) else 0
     kinds = (int,) if hint is int else (int, float)
     a_number = f"a {'whole ' if hint is int else ''}number"
     if bounds:
-        least, most = bounds
-        fits = not isinstance(value, bool) and isinstance(value, kinds) and least <= value <= most
-        return "" if fits else f"{a_number} from {least:.12g} to {most:.12g}"
-    if isinstance(value, bool) or not isinstance(value, kinds) or not value >= least:
-        return f"{a_number}, {least:g} or more"
-    most = SECONDS_MAX if parameter.name.endswith("_s") else NUMBER_MAX
-    return "" if value <= most else f"{a_number} from {least:g} to {most}"
+        low, high = bounds
+        fits = not isinstance(value, bool) and isinstance(value, kinds) and low <= value <= high
+        return "" if fits else f"{a_number} from {low:.12g} to {high:.12g}"
+    if isinstance(value, bool) or not isinstance(value, kinds) or not value >= low:
+        return f"{a_number}, {low:g} or more"
+    high = SECONDS_MAX if parameter.name.endswith("_s") else NUMBER_MAX
+    return "" if value <= high else f"{a_number} from {low:g} to {high}"
 
 
 def of_tools(fault: str, model: str) -> str:
@@ -230,7 +234,7 @@ def of_tools(fault: str, model: str) -> str:
 
 
 def check(
-    injections: Iterable[Injection], known: Iterable[str], *, turns: int = 1, models: Iterable[str] = (),
+    injections: Iterable[Injection], targets: Iterable[str], *, turns: int = 1, models: Iterable[str] = (),
     functions: Iterable[str] = (), objects: Iterable[str] = (), may_be: Iterable[str] = (), stdio: bool = False,
     mortal: bool = False,
 ) -> tuple[Injection, ...]:  # fmt: skip
@@ -240,40 +244,40 @@ def check(
     arguments, where no text can be cut. `may_be`: the targets that are models if they are asked as such. `stdio`: the
     targets are tools of a server on standard output. `mortal`: the agent's process can be killed, and goes on. Raises
     LookupError: a target does not exist. ValueError: two of one name, or one that can never hit."""
-    names, there, has_messages, returns, maybe = set(), list(known), set(models), set(functions), set(may_be)
+    names, present, has_messages, returns, maybe = set(), list(targets), set(models), set(functions), set(may_be)
     checked, no_texts = tuple(injections), tuple(objects)
     for injection in checked:
         if not isinstance(injection, Injection):
-            raise ValueError(f"faults has {shown(injection)} in it: it should be lab.inject(fault, target, …)")
+            raise ValueError(f"faults has {show_value(injection)} in it: it should be lab.inject(fault, target, …)")
         for target in injection.targets:
-            if target not in there and not any(fnmatchcase(name, target) for name in there):
-                hint = did_you_mean(target, there) if there else "there are none: give tools=, reads= or services="
+            if target not in present and not any(fnmatchcase(name, target) for name in present):
+                hint = did_you_mean(target, present) if present else "there are none: give tools=, reads= or services="
                 raise LookupError(f"'{injection.name}' has no function or service '{target}' to hit: {hint}")
         for choice in injection.choices:
-            what = "the messages that a model is sent" if injection.layer == "context" else "the answers of a model"
+            subject = "the messages that a model is sent" if injection.layer == "context" else "the answers of a model"
             if injection.layer != "context" and not trait(load(choice.fault), "of_model"):
                 continue
-            for name in filter(injection.covers, there):
+            for name in filter(injection.covers, present):
                 if name not in has_messages and name not in maybe:
-                    fit = ", ".join(each for each in there if each in has_messages) or "a service that is one"
-                    raise ValueError(f"{choice.fault} works on {what}, and {name} is no model: aim it at {fit}")
+                    fit = ", ".join(model for model in present if model in has_messages) or "a service that is one"
+                    raise ValueError(f"{choice.fault} works on {subject}, and {name} is no model: aim it at {fit}")
         if all(trait(load(choice.fault), "of_tools") for choice in injection.choices):
-            aimed = [name for name in there if injection.covers(name)]
+            aimed = [name for name in present if injection.covers(name)]
             for name in aimed:
                 if name in has_messages and (name in injection.targets or has_messages.issuperset(aimed)):
                     raise ValueError(of_tools(injection.choices[0].fault, name))
         for choice in injection.choices:
-            wanted = "a stream of events" if injection.layer == "stream" else "the bytes of an answer"
+            medium = "a stream of events" if injection.layer == "stream" else "the bytes of an answer"
             if injection.layer != "stream" and not trait(load(choice.fault), "of_bytes"):
                 continue
             for name in filter(injection.covers, returns):
-                raise ValueError(f"{choice.fault} works on {wanted}, and {name} is a function: aim it at a service")
+                raise ValueError(f"{choice.fault} works on {medium}, and {name} is a function: aim it at a service")
         if injection.of_listing:
-            for name in filter(injection.covers, [name for name in there if name in returns | has_messages]):
+            for name in filter(injection.covers, [name for name in present if name in returns | has_messages]):
                 if name != LISTING:
-                    what = "model" if name in has_messages else "function"
+                    subject = "model" if name in has_messages else "function"
                     raise ValueError(
-                        f"{injection.choices[0].fault} works on an MCP server's list of tools, and {name} is a {what}: "
+                        f"{injection.choices[0].fault} works on an MCP server's list of tools, and {name} is a {subject}: "
                         f"aim it at the server, or at mcp_tool('{LISTING}')"
                     )
         for choice in injection.choices:

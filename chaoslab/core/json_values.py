@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 from uuid import UUID
 
-from chaoslab.base.jsonable import BITS_MAX, brief
+from chaoslab.base.jsonable import BITS_MAX, render_brief
 
 Place = tuple[Any, ...]
 DEPTH_MAX = 40
@@ -47,15 +47,15 @@ def is_list(value: Any) -> bool:
 
 def places(value: Any, fits: Callable[[Any], bool]) -> list[Place]:
     """The places whose value fits, outermost first along each path, in the order of the document."""
-    return list(islice(_places(value, fits, ()), PLACES_MAX))
+    return list(islice(_iterate_places(value, fits, ()), PLACES_MAX))
 
 
-def _places(value: Any, fits: Callable[[Any], bool], place: Place) -> Iterator[Place]:
+def _iterate_places(value: Any, fits: Callable[[Any], bool], path: Place) -> Iterator[Place]:
     if fits(value):
-        yield place
-    if len(place) < DEPTH_MAX:
-        for key, held in entries(value):
-            yield from _places(held, fits, (*place, key))
+        yield path
+    if len(path) < DEPTH_MAX:
+        for key, entry in entries(value):
+            yield from _iterate_places(entry, fits, (*path, key))
 
 
 def is_leaf(value: Any) -> bool:
@@ -71,39 +71,39 @@ def leaves(value: Any) -> list[Place]:
 
 def lists(value: Any, *, least: int = 1) -> list[Place]:
     """The places of lists with at least so many entries."""
-    return places(value, lambda held: is_list(held) and len(held) >= least)
+    return places(value, lambda entry: is_list(entry) and len(entry) >= least)
 
 
 def records(value: Any) -> list[Place]:
     """The places of records with at least one field."""
-    return places(value, lambda held: is_record(held) and bool(entries(held)))
+    return places(value, lambda entry: is_record(entry) and bool(entries(entry)))
 
 
-def at(value: Any, place: Place) -> Any:
-    for key in place:
+def at(value: Any, path: Place) -> Any:
+    for key in path:
         value = value[key] if isinstance(value, dict | list | tuple) else getattr(value, key)
     return value
 
 
-def put(value: Any, place: Place, new: Any) -> Any:
+def put(value: Any, path: Place, new: Any) -> Any:
     """A copy of the value with `new` at the place, which is there."""
-    if not place:
+    if not path:
         return new
-    key, *rest = place
+    key, *rest = path
     # a copy of a container with another entry. Of dicts, the entry may be new.
-    held = put(at(value, (key,)), tuple(rest), new)
+    entry = put(at(value, (key,)), tuple(rest), new)
     if isinstance(value, dict | list):
-        made: Any = copy.copy(value)
-        made[key] = held
-        return made
+        container: Any = copy.copy(value)
+        container[key] = entry
+        return container
     if isinstance(value, tuple):
-        listed = [*value[:key], held, *value[key + 1 :]]
+        listed = [*value[:key], entry, *value[key + 1 :]]
         return value._make(listed) if hasattr(value, "_make") else tuple(listed)
     if hasattr(type(value), "model_copy"):
-        return value.model_copy(update={key: held})
-    made = copy.copy(value)
-    object.__setattr__(made, key, held)  # a frozen one too
-    return made
+        return value.model_copy(update={key: entry})
+    container = copy.copy(value)
+    object.__setattr__(container, key, entry)  # a frozen one too
+    return container
 
 
 def of_type(value: Any, listed: Sequence[Any]) -> Any:
@@ -113,29 +113,29 @@ def of_type(value: Any, listed: Sequence[Any]) -> Any:
 
 def grouped(value: Any, among: Sequence[Place]) -> list[list[Place]]:
     """The places, those together that differ only in positions: one column of a list of records each."""
-    found: dict[Place, list[Place]] = {}
-    for place in among:
-        found.setdefault(_column(value, place), []).append(place)
-    return list(found.values())
+    groups: dict[Place, list[Place]] = {}
+    for path in among:
+        groups.setdefault(_find_column(value, path), []).append(path)
+    return list(groups.values())
 
 
-def _column(value: Any, place: Place) -> Place:
+def _find_column(value: Any, path: Place) -> Place:
     column: list[Any] = []
-    for key in place:
+    for key in path:
         column.append(None if is_list(value) else key)
         value = at(value, (key,))
     return tuple(column)
 
 
-def with_length(value: Any, place: Place, length: int) -> Any:
+def with_length(value: Any, path: Place, length: int) -> Any:
     """A copy in which the whole numbers that state the length of the list at the place state another one. They stand
     beside the list or further out."""
-    was = len(at(value, place))
-    for depth in range(len(place)):
-        around = place[:depth]
+    was = len(at(value, path))
+    for depth in range(len(path)):
+        around = path[:depth]
         if is_record(at(value, around)):
-            for key, held in entries(at(value, around)):
-                if type(held) is int and held == was:
+            for key, entry in entries(at(value, around)):
+                if type(entry) is int and entry == was:
                     value = put(value, (*around, key), length)
     return value
 
@@ -160,14 +160,14 @@ def spelt(value: Any) -> str:
 
 def _dumped(value: Any, *, ascii_only: bool) -> str:
     try:
-        return json.dumps(value, ensure_ascii=ascii_only, default=_plain)
+        return json.dumps(value, ensure_ascii=ascii_only, default=_normalize)
     except (ValueError, TypeError, RecursionError):  # it holds itself, or keys of other types
-        return brief(value, SPELT_MAX)
+        return render_brief(value, SPELT_MAX)
 
 
-def _plain(value: Any) -> Any:
+def _normalize(value: Any) -> Any:
     if type(value) in LEAVES:
         return f"{type(value).__name__} {value}"
     if is_record(value):
-        return {str(key): held for key, held in entries(value)}
-    return brief(value, SPELT_MAX)
+        return {str(key): entry for key, entry in entries(value)}
+    return render_brief(value, SPELT_MAX)

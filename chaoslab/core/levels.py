@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from chaoslab.base.jsonable import shown
+from chaoslab.base.jsonable import show_value
 from chaoslab.base.registry import did_you_mean, family
 from chaoslab.core.fault import GROUP, load, trait
 from chaoslab.core.inject import inject
@@ -41,12 +41,12 @@ def network(quality: str, target: str | Sequence[str]) -> tuple[Injection, ...]:
         ValueError: no such quality, or no target.
     """
     if not isinstance(quality, str) or quality not in NETWORKS:
-        raise ValueError(f"the network is {shown(quality)}: {did_you_mean(str(quality), NETWORKS)}")
-    where = target if isinstance(target, str) else ", ".join(map(str, target))
-    named = f"{quality} network, {{}} on {where}"
+        raise ValueError(f"the network is {show_value(quality)}: {did_you_mean(str(quality), NETWORKS)}")
+    target_text = target if isinstance(target, str) else ", ".join(map(str, target))
+    named = f"{quality} network, {{}} on {target_text}"
     late = () if quality in WITHOUT_DELAY else (inject("delay", target, name=named.format("delay"), preset=quality),)
-    others = (inject(fault, target, name=named.format(fault), chance=chance) for fault, chance in NETWORKS[quality])
-    return (*late, *others)
+    injections = (inject(fault, target, name=named.format(fault), chance=chance) for fault, chance in NETWORKS[quality])
+    return (*late, *injections)
 
 
 LEVEL_MAX = 10
@@ -84,21 +84,28 @@ def level(
         ValueError: no such level or family, or none.
     """
     if not is_level(value):
-        raise ValueError(f"the level is {shown(value)}: it should be a number from 0 to {LEVEL_MAX}")
-    asked = [families] if isinstance(families, str) else list(families)
-    for name in asked:
+        raise ValueError(f"the level is {show_value(value)}: it should be a number from 0 to {LEVEL_MAX}")
+    family_names = [families] if isinstance(families, str) else list(families)
+    for name in family_names:
         if name not in FAMILIES:
-            raise ValueError(f"families has {shown(name)}: {did_you_mean(str(name), FAMILIES)}")
-    if not asked or len(set(asked)) < len(asked):
-        raise ValueError(f"families is {shown(families)}: it should name one or more, each once")
+            raise ValueError(f"families has {show_value(name)}: {did_you_mean(str(name), FAMILIES)}")
+    if not family_names or len(set(family_names)) < len(family_names):
+        raise ValueError(f"families is {show_value(families)}: it should name one or more, each once")
     targets = (target,) if isinstance(target, str) else tuple(target)
-    if not targets or not all(isinstance(one, str) and one for one in targets):
-        raise ValueError(f"the level has the target {shown(target)}: it should be the name of a function or service")
-    chance = round(1 - (1 - chance_of(value)) ** (1 / len(asked)), 6)
-    return tuple(each for name in asked if chance for each in _of_family(name, targets, chance, of_bytes=of_bytes))
+    if not targets or not all(isinstance(entry, str) and entry for entry in targets):
+        raise ValueError(
+            f"the level has the target {show_value(target)}: it should be the name of a function or service"
+        )
+    chance = round(1 - (1 - chance_of(value)) ** (1 / len(family_names)), 6)
+    return tuple(
+        injection
+        for name in family_names
+        if chance
+        for injection in _build_family(name, targets, chance, of_bytes=of_bytes)
+    )
 
 
-def _of_family(name: str, targets: tuple[str, ...], chance: float, *, of_bytes: bool) -> Iterator[Injection]:
+def _build_family(name: str, targets: tuple[str, ...], chance: float, *, of_bytes: bool) -> Iterator[Injection]:
     """The injections that share this chance. A fault that refuses connections has one of its own, since it is decided
     on before there is a request; each fault has the same part of the chance."""
     # the faults of a family that a level draws from: all but those that decide by themselves when they act
@@ -112,5 +119,5 @@ def _of_family(name: str, targets: tuple[str, ...], chance: float, *, of_bytes: 
     groups = [(f"{NAMED}{name}", tuple(choice for choice in choices if choice not in alone))]
     groups += [(f"{NAMED}{name} ({choice.fault})", (choice,)) for choice in alone]
     for named, group in groups:
-        part = 1 - (1 - chance) ** (len(group) / len(choices)) if alone else chance
-        yield Injection(f"{named} on {', '.join(targets)}", group, targets, round(part, 7))
+        share = 1 - (1 - chance) ** (len(group) / len(choices)) if alone else chance
+        yield Injection(f"{named} on {', '.join(targets)}", group, targets, round(share, 7))

@@ -18,7 +18,7 @@ from typing import Any
 from chaoslab.base import levers, parsers
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.dice import Dice
-from chaoslab.base.jsonable import shown
+from chaoslab.base.jsonable import show_value
 from chaoslab.base.registry import did_you_mean
 from chaoslab.core.occasion import Occasion
 
@@ -55,28 +55,30 @@ class Limits:
     shadow: bool = False
 
     @classmethod
-    def of(cls, given: Any) -> "Limits":
+    def of(cls, options: Any) -> "Limits":
         """The limits of a mapping as a user writes it: shares as 0.1 or "10%", times in seconds or as in "5m". Raises
         ValueError, LookupError: it is none; the message says what it should be."""
-        if not isinstance(given, Mapping):
-            raise ValueError(f"limits is {shown(given)}: it should be a mapping, as in {{share: 10%, faults: 5}}")
-        if unknown := [name for name in given if name not in _READS]:
-            raise LookupError(f"limits has no key {shown(unknown[0])}: {did_you_mean(str(unknown[0]), _READS)}")
-        found = {}
-        for name, value in given.items():
+        if not isinstance(options, Mapping):
+            raise ValueError(
+                f"limits is {show_value(options)}: it should be a mapping, as in {{share: 10%, faults: 5}}"
+            )
+        if unknown := [name for name in options if name not in _READS]:
+            raise LookupError(f"limits has no key {show_value(unknown[0])}: {did_you_mean(str(unknown[0]), _READS)}")
+        fields_ = {}
+        for name, value in options.items():
             try:
-                found[name] = _READS[name](value)
+                fields_[name] = _READS[name](value)
             except (ValueError, TypeError) as error:
-                raise ValueError(f"{name} of limits is {shown(value)}: it should be {error}") from None
-        made = cls(**found)
-        if made.opens and made.until and made.opens >= made.until:
-            raise ValueError(f"until of limits is {made.until}: it should be later than opens, {made.opens}")
-        return made
+                raise ValueError(f"{name} of limits is {show_value(value)}: it should be {error}") from None
+        limits = cls(**fields_)
+        if limits.opens and limits.until and limits.opens >= limits.until:
+            raise ValueError(f"until of limits is {limits.until}: it should be later than opens, {limits.opens}")
+        return limits
 
     def to_json(self) -> dict[str, Any]:
         """The limits that are given; `of` takes them again."""
-        given = {each.name: getattr(self, each.name) for each in fields(self)}
-        plain = {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
+        values_ = {field_.name: getattr(self, field_.name) for field_ in fields(self)}
+        plain = {name: list(value) if isinstance(value, tuple) else value for name, value in values_.items()}
         plain["tenants"] = {name: list(values) for name, values in self.tenants.items()}
         return {name: value for name, value in plain.items() if value not in (None, "", {}) and value != _UNSET[name]}
 
@@ -84,11 +86,11 @@ class Limits:
         """The limit beyond which a fault of this attempt would be; empty if there is none. It depends on the attempt
         alone."""
         names = (occasion.target, occasion.tool)
-        if self.targets and not any(fnmatchcase(name, each) for each in self.targets for name in names):
+        if self.targets and not any(fnmatchcase(name, pattern) for pattern in self.targets for name in names):
             return f"targets {', '.join(self.targets)}"
         for header, values in self.tenants.items():
-            said = (occasion.headers or {}).get(header)
-            if said is None or not any(fnmatchcase(said, each) for each in values):
+            header_value = (occasion.headers or {}).get(header)
+            if header_value is None or not any(fnmatchcase(header_value, pattern) for pattern in values):
                 return f"tenants {header}: {', '.join(values)}"
         if self.share < 1:
             start = Dice(occasion.seed, occasion.trial, "limits", occasion.target)("share").uniform()
@@ -111,17 +113,17 @@ def _passes(k: int, share: float, start: float = 0.0) -> bool:
 
 
 def _share(value: Any) -> float:
-    words = "a share above 0 up to 1, as in 0.1 or 10%"
+    rule = "a share above 0 up to 1, as in 0.1 or 10%"
     if isinstance(value, str) and value.endswith("%"):
-        value = parsers.bounded(value[:-1].strip(), 0.0, 100.0, words) / 100
+        value = parsers.parse_bounded(value[:-1].strip(), 0.0, 100.0, rule) / 100
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
-        raise ValueError(words)
+        raise ValueError(rule)
     return float(value)
 
 
 def _names(value: Any) -> tuple[str, ...]:
     listed = [value] if isinstance(value, str) else value
-    if not isinstance(listed, list | tuple) or not listed or not all(isinstance(one, str) and one for one in listed):
+    if not isinstance(listed, list | tuple) or not listed or not all(isinstance(name, str) and name for name in listed):
         raise ValueError("a name or a list of names or patterns, as in [crm, order_*]")
     return tuple(listed)
 
@@ -155,11 +157,11 @@ def _path(value: Any) -> str:
 
 
 def _seconds(value: Any) -> float:
-    words = "a time above 0, as in 10 or 5m"
+    rule = "a time above 0, as in 10 or 5m"
     if isinstance(value, str):
         value = parsers.duration(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= parsers.SECONDS_MAX:
-        raise ValueError(words)
+        raise ValueError(rule)
     return float(value)
 
 
@@ -179,17 +181,17 @@ _UNSET: Mapping[str, Any] = {"share": 1.0, "targets": [], "lease_s": LEASE_S, "s
 )
 
 
-def all_of(given: Any) -> tuple[Limits, ...]:
+def read_limits(options: Any) -> tuple[Limits, ...]:
     """One or several limits, all of which hold, as a user writes them. Raises ValueError, LookupError: one is wrong."""
-    return tuple(map(Limits.of, given if isinstance(given, list | tuple) else [given]))
+    return tuple(map(Limits.of, options if isinstance(options, list | tuple) else [options]))
 
 
 def check_targets(limits: Iterable[Limits], names: Sequence[str]) -> None:
     """Checks that each target of the limits is one of all these. Raises LookupError: one is none, so its limits would
     hold every fault back."""
-    for target in (target for each in limits for target in each.targets):
+    for target in (target for limit in limits for target in limit.targets):
         if not any(fnmatchcase(name, target) for name in names):
-            raise LookupError(f"targets of limits names {shown(target)}: {did_you_mean(target, names)}")
+            raise LookupError(f"targets of limits names {show_value(target)}: {did_you_mean(target, names)}")
 
 
 Told = Callable[[str, Occasion, str], object]
@@ -207,7 +209,7 @@ class Guard:
     __slots__ = ("_clock", "_ended", "_looked_s", "_made", "_open", "limits", "others", "tell")
 
     def __init__(self, limits: Sequence[Limits] = (), *, clock: Clock = system) -> None:
-        self.limits, self._clock = tuple(limits), clock if levers.in_time() else system
+        self.limits, self._clock = tuple(limits), clock if levers.is_in_real_time() else system
         self.tell: Told = lambda *_: None
         self.others: Callable[[], int] = int
         self._open: dict[tuple[str, int, int], int] = {}
@@ -216,61 +218,61 @@ class Guard:
     @property
     def watches(self) -> bool:
         """True if a fault that lasts may have to end before its time."""
-        return bool(self.limits) and levers.in_time()
+        return bool(self.limits) and levers.is_in_real_time()
 
     @property
     def headers(self) -> Iterable[str]:
         """The headers that the limits read, in lower case."""
-        return (name for each in self.limits for name in each.tenants)
+        return (name for limit in self.limits for name in limit.tenants)
 
     def ended(self) -> str:
         """The reason for which no fault may be made, or go on, now; empty if there is none. It looks at its files every
         `LOOK_S` at most."""
-        now_s = self._clock.monotonic() if levers.in_time() else 0.0
+        now_s = self._clock.monotonic() if levers.is_in_real_time() else 0.0
         if now_s - self._looked_s >= LOOK_S:
             self._looked_s, self._ended = now_s, self._look()
         return self._ended
 
     def _look(self) -> str:
-        if why := levers.of_machine():
-            return why
-        for each in self.limits:
-            if each.lever and (why := levers.pulled(Path(each.lever))):
-                return f"lever {each.lever}: {why}"
-            if each.opens or each.until:
+        if reason := levers.describe_pulled():
+            return reason
+        for limit in self.limits:
+            if limit.lever and (reason := levers.read_lever(Path(limit.lever))):
+                return f"lever {limit.lever}: {reason}"
+            if limit.opens or limit.until:
                 now = self._clock.utc()
-                if each.opens and now < _at(each.opens):
-                    return f"opens {each.opens}"
-                if each.until and now >= _at(each.until):
-                    return f"until {each.until}"
-            if each.lease and levers.lapsed(Path(each.lease), each.lease_s, clock=self._clock):
-                return f"lease {each.lease}: nobody renewed it for {each.lease_s:g} s"
+                if limit.opens and now < _parse_moment(limit.opens):
+                    return f"opens {limit.opens}"
+                if limit.until and now >= _parse_moment(limit.until):
+                    return f"until {limit.until}"
+            if limit.lease and levers.has_lapsed(Path(limit.lease), limit.lease_s, clock=self._clock):
+                return f"lease {limit.lease}: nobody renewed it for {limit.lease_s:g} s"
         return ""
 
     def refuses(self, injection: str, occasion: Occasion) -> str:
         """The limit for which a fault of this injection may not hit; empty if it may, and then it is counted. A refusal
         is told."""
-        why = self.ended() or next((why for each in self.limits if (why := each.outside(occasion))), "")
-        why = why or self._too_many(occasion)
-        if not why and any(each.shadow for each in self.limits):
-            why = SHADOW
-        if why:
-            self.tell(injection, occasion, why)
-        return why
+        reason = self.ended() or next((reason for limit in self.limits if (reason := limit.outside(occasion))), "")
+        reason = reason or self._too_many(occasion)
+        if not reason and any(limit.shadow for limit in self.limits):
+            reason = SHADOW
+        if reason:
+            self.tell(injection, occasion, reason)
+        return reason
 
     def _too_many(self, occasion: Occasion) -> str:
         if not self.limits:
             return ""
         key = (occasion.target, occasion.request, occasion.attempt)
         under_way = max(self.under_way, occasion.under_way)
-        for each in self.limits:
-            if each.at_once is not None and under_way >= each.at_once:
-                return f"at_once {each.at_once}"
-            if each.faults is None:
+        for limit in self.limits:
+            if limit.at_once is not None and under_way >= limit.at_once:
+                return f"at_once {limit.at_once}"
+            if limit.faults is None:
                 continue
-            counted = levers.reserve(Path(each.tally), each.faults) if each.tally else self._made < each.faults
+            counted = levers.reserve(Path(limit.tally), limit.faults) if limit.tally else self._made < limit.faults
             if not counted:
-                return f"faults {each.faults}"
+                return f"faults {limit.faults}"
         self._made += 1
         self._open[key] = self._open.get(key, 0) + 1
         return ""
@@ -293,6 +295,6 @@ class Guard:
             self._open.pop((target, request, attempt), None)
 
 
-def _at(moment: str) -> datetime:
-    found = datetime.fromisoformat(moment)
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+def _parse_moment(moment: str) -> datetime:
+    moment_ = datetime.fromisoformat(moment)
+    return moment_ if moment_.tzinfo else moment_.replace(tzinfo=UTC)

@@ -24,7 +24,7 @@ class Decisions(list[Decision]):
     def __init__(self, injections: Sequence[Injection] = (), decisions: Sequence[Decision] = ()) -> None:
         super().__init__(decisions)
         self.hit = BEGINS in decisions or LASTS in decisions
-        self.asked = [injection.name for injection, each in zip(injections, decisions, strict=True) if each]
+        self.asked = [injection.name for injection, decision in zip(injections, decisions, strict=True) if decision]
 
 
 NOBODY = Decisions()
@@ -50,9 +50,9 @@ class TrialMemory:
         self._kept: dict[str, dict[str, Any]] = {}
         self._at_turn: Mapping[str, int] = {}
 
-    def begin_turn(self, turn: int, made: Mapping[str, int]) -> None:
-        """Begins a turn of the conversation. `made`: the number of requests made so far, by target."""
-        self.turn, self._at_turn = turn, dict(made)
+    def begin_turn(self, turn: int, counts: Mapping[str, int]) -> None:
+        """Begins a turn of the conversation. `counts`: the number of requests made so far, by target."""
+        self.turn, self._at_turn = turn, dict(counts)
 
     def occasion(
         self, target: str, tool: str, request: int, attempt: int, *, elapsed_s: float = 0.0, arguments: Any = None,
@@ -68,8 +68,8 @@ class TrialMemory:
     def decide(self, injections: Candidates, occasion: Occasion) -> Decisions:
         """The decision of each injection on this attempt, which is counted for those that hit."""
         each_decides = [
-            each.decide(occasion, self.met.get(name) or self.met.setdefault(name, HitsSoFar(name)))
-            for each, name in zip(injections, injections.names, strict=True)
+            candidate.decide(occasion, self.met.get(name) or self.met.setdefault(name, HitsSoFar(name)))
+            for candidate, name in zip(injections, injections.names, strict=True)
         ]
         decisions = Decisions(injections, each_decides)
         if decisions.hit:
@@ -86,15 +86,17 @@ class TrialMemory:
     ) -> tuple[Decisions, list[str]]:
         """The decisions without hits beyond the plan's limits, and the injections whose hits count though they are held
         back as a shadow."""
-        why = {
-            i.name: found
-            for i, each in zip(injections, decisions, strict=True)
-            if each in HITS and (found := self.guard.refuses(i.name, occasion))
+        reasons = {
+            i.name: reason
+            for i, decision in zip(injections, decisions, strict=True)
+            if decision in HITS and (reason := self.guard.refuses(i.name, occasion))
         }
-        if not why:
+        if not reasons:
             return decisions, []
-        kept = [SPARED if i.name in why else each for i, each in zip(injections, decisions, strict=True)]
-        return Decisions(injections, kept), [name for name, found in why.items() if found == SHADOW]
+        decisions_ = [
+            SPARED if i.name in reasons else decision for i, decision in zip(injections, decisions, strict=True)
+        ]
+        return Decisions(injections, decisions_), [name for name, reason in reasons.items() if reason == SHADOW]
 
     def context(self, injection: str, elapsed_s: float, spent: Mapping[str, float]) -> TrialContext:
         """The context of a story of this injection."""

@@ -59,21 +59,21 @@ class Occasion:
 
     def of(self, injection: str) -> HitsSoFar:
         """The hits of this injection so far."""
-        found = self.met.get(injection)
-        if found is None:
-            found = self.met[injection] = HitsSoFar(injection)
-        return found
+        hits = self.met.get(injection)
+        if hits is None:
+            hits = self.met[injection] = HitsSoFar(injection)
+        return hits
 
     def to_json(self, state: Sequence[str], *, reads: bool) -> dict[str, Any]:
         """The part that the call's own row does not hold and that injections depend on. `state`, `reads`: theirs, as
         `plan.Candidates` has them."""
-        met = {name: asdict(self.met[name]) for name in state if name in self.met}
+        hits = {name: asdict(self.met[name]) for name in state if name in self.met}
         return {
             "turn": self.turn,
             "in_turn": self.in_turn,
             "elapsed_s": self.elapsed_s,
             "arguments": self.arguments if reads else None,
-            "met": met,
+            "met": hits,
             **({"headers": dict(self.headers)} if self.headers else {}),
             **({"under_way": self.under_way} if self.under_way else {}),
             **({"changes": True} if reads and self.changes else {}),
@@ -82,12 +82,12 @@ class Occasion:
     @classmethod
     def from_json(cls, seed: int, call: Call, data: Mapping[str, Any]) -> "Occasion":
         """The occasion of a call from `to_json`; from an empty mapping, one of a first turn with nothing met."""
-        met = {
-            name: HitsSoFar(**{**found, "first": tuple(found.get("first", ("", 0, 0)))})
-            for name, found in data.get("met", {}).items()
+        hits = {
+            name: HitsSoFar(**{**fields, "first": tuple(fields.get("first", ("", 0, 0)))})
+            for name, fields in data.get("met", {}).items()
         }
         return cls(
             seed, call.trial, call.target, call.tool, call.request, call.attempt, int(data.get("turn", 1)),
-            int(data.get("in_turn", call.request)), float(data.get("elapsed_s", 0.0)), data.get("arguments"), met,
+            int(data.get("in_turn", call.request)), float(data.get("elapsed_s", 0.0)), data.get("arguments"), hits,
             data.get("headers"), int(data.get("under_way", 0)), bool(data.get("changes")),
         )  # fmt: skip

@@ -66,8 +66,8 @@ class Pipe(Protocol):
     def feed(self, timed: Timed) -> None:
         """Takes in what arrives; times must not fall."""
 
-    def poll(self, now: float, most: int = BOUNDLESS) -> list[Timed]:
-        """The pieces due by now, in order, each with the moment at which it was due; at most `most` pieces."""
+    def poll(self, now: float, count_max: int = BOUNDLESS) -> list[Timed]:
+        """The pieces due by now, in order, each with the moment at which it was due; at most `count_max` pieces."""
 
     def wake(self) -> float | None:
         """The next moment at which a poll gives something, if nothing more arrives. It is past if a poll left some
@@ -124,15 +124,15 @@ class ServedLine:
             self.held += len(timed.item)
         self._queue.append(timed)
 
-    def poll(self, now: float, most: int = BOUNDLESS) -> list[Timed]:
+    def poll(self, now: float, count_max: int = BOUNDLESS) -> list[Timed]:
         out: list[Timed] = []
-        while most > 0:
+        while count_max > 0:
             piece = self._next
             if piece is None and (piece := self._peek()) is None:
                 break
             if piece[0] > now:
                 break
-            most -= 1
+            count_max -= 1
             self._free_at, item = piece
             if isinstance(item, Signal):
                 out.append(piece)
@@ -192,8 +192,8 @@ class ServedLine:
         if self._item is None:
             return []
         at, item = self._item
-        left = item[self._sent :] if isinstance(item, bytes) else item
-        return [Timed(at, left)] if left else []
+        rest = item[self._sent :] if isinstance(item, bytes) else item
+        return [Timed(at, rest)] if rest else []
 
     def _drop_all(self) -> None:
         self._forget_item()
@@ -234,11 +234,11 @@ class Pipeline:
     @property
     def held(self) -> int:
         through = sum(len(timed.item) for timed in self._through if isinstance(timed.item, bytes))
-        return through + sum([self._pipes[place].held for place in self._places()])
+        return through + sum([self._pipes[index].held for index in self._places()])
 
     @property
     def pieces(self) -> int:
-        return len(self._through) + sum([self._pipes[place].pieces for place in self._places()])
+        return len(self._through) + sum([self._pipes[index].pieces for index in self._places()])
 
     def feed(self, timed: Timed) -> None:
         if len(self._pipes) == 1 and self._bent and timed[1].__class__ is bytes:
@@ -246,15 +246,15 @@ class Pipeline:
         else:
             self._pass_on(0, (timed,))
 
-    def poll(self, now: float, most: int = BOUNDLESS) -> list[Timed]:
+    def poll(self, now: float, count_max: int = BOUNDLESS) -> list[Timed]:
         if len(self._pipes) == 1 and not self._through:
-            return self._pipes[0].poll(now, most)
-        self._advance(now, most)
-        if len(self._through) <= most:
+            return self._pipes[0].poll(now, count_max)
+        self._advance(now, count_max)
+        if len(self._through) <= count_max:
             out = list(self._through)
             self._through.clear()
             return out
-        return [self._through.popleft() for _ in range(most)]
+        return [self._through.popleft() for _ in range(count_max)]
 
     def wake(self) -> float | None:
         if self._through:
@@ -262,8 +262,8 @@ class Pipeline:
         if len(self._pipes) == 1:
             return self._pipes[0].wake()
         soonest = None
-        for place in self._places():
-            moment = self._pipes[place].wake()
+        for index in self._places():
+            moment = self._pipes[index].wake()
             if moment is not None and (soonest is None or moment < soonest):
                 soonest = moment
         return soonest
@@ -279,25 +279,25 @@ class Pipeline:
     def add(self, key: str, pipe: Pipe, now: float, *, index: int | None = None, most: int = BOUNDLESS) -> None:
         """Adds a pipe at `index` (by default at the end). Bytes that have passed that place are not touched."""
         self._advance(now, most)
-        place = len(self._keys) if index is None else index
-        self._keys.insert(place, key)
-        self._pipes.insert(place, pipe)
-        if place < len(self._pipes) - 1 or pipe.pause_s or pipe.room_bytes > self.room_bytes:
+        position = len(self._keys) if index is None else index
+        self._keys.insert(position, key)
+        self._pipes.insert(position, pipe)
+        if position < len(self._pipes) - 1 or pipe.pause_s or pipe.room_bytes > self.room_bytes:
             self._look_over()
         elif not pipe.straight:  # the usual case, a thousand times over
-            self._bent.append(place)
+            self._bent.append(position)
 
     def replace(self, key: str, pipe: Pipe, now: float, *, most: int = BOUNDLESS) -> None:
         """Puts a successor under this key, which takes over what its predecessor still holds."""
         self._advance(now, most)
-        place = self._keys.index(key)
-        leave, rest = self._pipes[place].retire(now)
-        self._pass_on(place + 1, leave)
-        self._pipes[place] = pipe
+        position = self._keys.index(key)
+        leave, rest = self._pipes[position].retire(now)
+        self._pass_on(position + 1, leave)
+        self._pipes[position] = pipe
         self._look_over()
         if pipe.straight:
             rest = [Timed(now, timed.item) for timed in rest]
-        self._pass_on(place, rest)
+        self._pass_on(position, rest)
 
     def remove(self, key: str, now: float, *, most: int = BOUNDLESS) -> None:
         """Removes the pipe under this key; what it held moves on at once."""
@@ -313,15 +313,15 @@ class Pipeline:
     def get(self, key: str) -> Pipe:
         return self._pipes[self._keys.index(key)]
 
-    def _cut(self, key: str, left: list[Timed]) -> None:
-        place = self._keys.index(key)
-        del self._keys[place], self._pipes[place]
+    def _cut(self, key: str, rest: list[Timed]) -> None:
+        position = self._keys.index(key)
+        del self._keys[position], self._pipes[position]
         self._look_over()
-        self._pass_on(place, left)
+        self._pass_on(position, rest)
 
     def _look_over(self) -> None:
         """Recomputes what is cached about the pipes."""
-        self._bent = [place for place, pipe in enumerate(self._pipes) if not pipe.straight]
+        self._bent = [position for position, pipe in enumerate(self._pipes) if not pipe.straight]
         self.room_bytes = max((pipe.room_bytes for pipe in self._pipes), default=ROOM_BYTES)
         self.pause_s = min((pipe.pause_s for pipe in self._pipes if pipe.pause_s), default=0.0)
 
@@ -329,56 +329,56 @@ class Pipeline:
         """The pipes that may have something to pass on, from first to last."""
         return range(len(self._pipes)) if self._ending else self._bent
 
-    def _advance(self, now: float, most: int) -> None:
-        """Moves what is due by now, in about `most` moves."""
+    def _advance(self, now: float, count_max: int) -> None:
+        """Moves what is due by now, in about `count_max` moves."""
         places = self._places()
-        batch = most if len(places) <= 1 else max(WALK_MIN, most // len(places))
-        while most > 0:
-            found, limit = self._last_due(now)
-            if found is None:
+        batch = count_max if len(places) <= 1 else max(WALK_MIN, count_max // len(places))
+        while count_max > 0:
+            last, limit = self._last_due(now)
+            if last is None:
                 return
-            most -= max(1, self._walk(found, limit, now, min(batch, most)))
+            count_max -= max(1, self._walk(last, limit, now, min(batch, count_max)))
 
     def _last_due(self, now: float) -> tuple[int | None, float]:
         """The last pipe that has something due, and the moment up to which it may be polled."""
-        found, until, soonest = None, now, math.inf
-        for place in self._places():
-            pipe = self._pipes[place]
+        last, until, soonest = None, now, math.inf
+        for position in self._places():
+            pipe = self._pipes[position]
             moment = pipe.wake()
             if moment is not None:
                 limit = min(now, soonest) if pipe.impatient else now
                 if moment <= limit:
-                    found, until = place, limit
+                    last, until = position, limit
                 if moment < soonest:
                     soonest = moment
-        return found, until
+        return last, until
 
-    def _walk(self, place: int, limit: float, now: float, most: int) -> int:
-        """Moves what is due at `place` along the chain until something delays it. Returns the number of moves."""
+    def _walk(self, position: int, limit: float, now: float, count_max: int) -> int:
+        """Moves what is due at `position` along the chain until something delays it. Returns the number of moves."""
         moves, end = 0, len(self._pipes)
-        out = self._pipes[place].poll(limit, most)
+        out = self._pipes[position].poll(limit, count_max)
         while out:
             moves += len(out)
-            place = self._pass_on(place + 1, out)
-            if place >= end or self._pipes[place].impatient:
+            position = self._pass_on(position + 1, out)
+            if position >= end or self._pipes[position].impatient:
                 break
-            out = self._pipes[place].poll(now, most)
+            out = self._pipes[position].poll(now, count_max)
         return moves
 
-    def _pass_on(self, place: int, items: Sequence[Timed]) -> int:
-        """Feeds the items to the next pipe, from `place` on, that they must go through. Returns that pipe's place.
+    def _pass_on(self, position: int, items: Sequence[Timed]) -> int:
+        """Feeds the items to the next pipe, from `position` on, that they must go through. Returns that pipe's place.
         A signal can only be the last item."""
         if not items:
             return len(self._pipes)
         if not self._ending and items[-1].item.__class__ is Signal:
             self._ending = True
         if not self._ending:
-            bend = bisect_left(self._bent, place)
-            place = self._bent[bend] if bend < len(self._bent) else len(self._pipes)
-        if place < len(self._pipes):
-            feed = self._pipes[place].feed
+            bend = bisect_left(self._bent, position)
+            position = self._bent[bend] if bend < len(self._bent) else len(self._pipes)
+        if position < len(self._pipes):
+            feed = self._pipes[position].feed
             for timed in items:
                 feed(timed)
         else:
             self._through.extend(items)
-        return place
+        return position

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from chaoslab.base.dice import Dice
-from chaoslab.base.jsonable import shown
+from chaoslab.base.jsonable import show_value
 from chaoslab.base.registry import did_you_mean
 from chaoslab.core import triggers
 from chaoslab.core.chain import ActiveFault
@@ -88,7 +88,7 @@ class Injection:
 
     def __getstate__(self) -> dict[str, Any]:
         """The fields alone: what is made of them is made again in another process."""
-        return {each.name: getattr(self, each.name) for each in fields(self)}
+        return {field_.name: getattr(self, field_.name) for field_ in fields(self)}
 
     @cached_property
     def layer(self) -> str:
@@ -131,43 +131,45 @@ class Injection:
     def by_name(self) -> dict[str, Trigger]:
         """Its triggers that can fail, by name. Raises LookupError: no such trigger. ValueError: one takes no such
         value."""
-        given = {**({"calls": self.calls} if self.calls else {}), **self.triggers}
+        params_ = {**({"calls": self.calls} if self.calls else {}), **self.triggers}
         if self.chance != 1:
-            given["chance"] = self.chance
-        return {name: triggers.of(name, value, where=f" of '{self.name}'") for name, value in given.items()}
+            params_["chance"] = self.chance
+        return {name: triggers.of(name, value, where=f" of '{self.name}'") for name, value in params_.items()}
 
     @cached_property
     def _lasting(self) -> Persistence | None:
-        found = self.by_name.get("persistence")
-        return found if isinstance(found, Persistence) else None
+        trigger = self.by_name.get("persistence")
+        return trigger if isinstance(trigger, Persistence) else None
 
     @cached_property
     def _ordered(self) -> tuple[tuple[Trigger, ...], tuple[Trigger, ...]]:
         """The triggers that say which attempts are concerned, and the others, cheap ones first."""
-        found = dict(self.by_name)
-        if "attempts" not in found and ("calls" in found or "every" in found):
-            found["attempts"] = Attempts((1,))
-        ordered = sorted(found.values(), key=lambda trigger: trigger.order)
+        triggers_ = dict(self.by_name)
+        if "attempts" not in triggers_ and ("calls" in triggers_ or "every" in triggers_):
+            triggers_["attempts"] = Attempts((1,))
+        ordered = sorted(triggers_.values(), key=lambda trigger: trigger.order)
         return tuple(t for t in ordered if t.place), tuple(t for t in ordered if not t.place)
 
     @cached_property
     def decide(self) -> Decide:
         """The injection's decision on an attempt, given its own hits so far."""
-        places, begins = ([trigger.holds for trigger in each if not trigger.spares] for each in self._ordered)
+        places, begins = (
+            [trigger.holds for trigger in own_trigger if not trigger.spares] for own_trigger in self._ordered
+        )
         spares = [trigger.holds for trigger in self._ordered[1] if trigger.spares]
         lasts = self._lasting.lasts if self._lasting is not None else None
 
-        def decision(occasion: Occasion, met: HitsSoFar) -> Decision:
+        def decision(occasion: Occasion, hits: HitsSoFar) -> Decision:
             for holds in places:
-                if not holds(occasion, met):
+                if not holds(occasion, hits):
                     return APART
-            if lasts is not None and met.times and lasts(occasion, met):
+            if lasts is not None and hits.times and lasts(occasion, hits):
                 return LASTS
             for holds in begins:
-                if not holds(occasion, met):
+                if not holds(occasion, hits):
                     return APART
             for holds in spares:
-                if not holds(occasion, met):
+                if not holds(occasion, hits):
                     return SPARED
             return BEGINS
 
@@ -190,17 +192,19 @@ class Injection:
         """
         layers = dict.fromkeys(load(choice.fault).layer for choice in self.choices)
         if len(layers) > 1:
-            each = ", ".join(f"{choice.fault} ({load(choice.fault).layer})" for choice in self.choices)
-            raise ValueError(f"'{self.name}' chooses between faults of several layers: {each}; make one of each layer")
+            trigger_ = ", ".join(f"{choice.fault} ({load(choice.fault).layer})" for choice in self.choices)
+            raise ValueError(
+                f"'{self.name}' chooses between faults of several layers: {trigger_}; make one of each layer"
+            )
         for choice in self.choices:
             choice.made()
-        found = self.by_name
-        for name, trigger in found.items():
-            why = trigger.never({other: found[other] for other in found if other != name})
-            if not why and turns and (why := trigger.beyond(turns)):
-                why += f", and the conversation has {turns} turn{'s' if turns != 1 else ''}"
-            if why:
-                raise ValueError(f"'{self.name}' can never hit: {why}")
+        reason_ = self.by_name
+        for name, trigger in reason_.items():
+            reason = trigger.never({trigger_b: reason_[trigger_b] for trigger_b in reason_ if trigger_b != name})
+            if not reason and turns and (reason := trigger.beyond(turns)):
+                reason += f", and the conversation has {turns} turn{'s' if turns != 1 else ''}"
+            if reason:
+                raise ValueError(f"'{self.name}' can never hit: {reason}")
 
 
 class Candidates(tuple[Injection, ...]):
@@ -232,8 +236,8 @@ class Candidates(tuple[Injection, ...]):
     @cached_property
     def state(self) -> list[str]:
         """The names of the injections whose hits their triggers depend on."""
-        found = [i.name for i in self if any(name in i.triggers for name in STATE)]
-        return list(dict.fromkeys([*found, *(i.by_name["after"].value for i in self if "after" in i.triggers)]))
+        names_ = [i.name for i in self if any(name in i.triggers for name in STATE)]
+        return list(dict.fromkeys([*names_, *(i.by_name["after"].value for i in self if "after" in i.triggers)]))
 
 
 @dataclass(frozen=True)
@@ -254,11 +258,11 @@ class Plan:
     def candidates(self, target: str, *, wire: bool | None = None) -> Candidates:
         """The injections that may hit a call of this target: those of the wire, or all others, by default all, each
         outermost first."""
-        found = self._candidates.get((target, wire))
-        if found is None:
+        candidates = self._candidates.get((target, wire))
+        if candidates is None:
             among = self._by_wire[False] + self._by_wire[True] if wire is None else self._by_wire[wire]
-            found = self._candidates[target, wire] = Candidates(i for i in among if i.may_hit and i.covers(target))
-        return found
+            candidates = self._candidates[target, wire] = Candidates(i for i in among if i.may_hit and i.covers(target))
+        return candidates
 
     @cached_property
     def _candidates(self) -> dict[tuple[str, bool | None], Candidates]:
@@ -290,18 +294,18 @@ class Plan:
     ) -> tuple[list[ActiveFault], list[str]]:
         """The faults of the wire that this call meets, in the plan's order, and the injections that were asked; without
         those that a refusal masks, and those that the guard holds back."""
-        asked: list[str] = []
+        occasion_: list[str] = []
         hit: list[ActiveFault] = []
         for injection in self.candidates(call.target, wire=True):
-            own = occasion.of(injection.name)
-            decision = injection.decide(occasion, own)
+            injections = occasion.of(injection.name)
+            decision = injection.decide(occasion, injections)
             if decision:
-                asked.append(injection.name)
+                occasion_.append(injection.name)
                 if decision in HITS and not (guard is not None and guard.refuses(injection.name, occasion)):
-                    hit.append(self.fault_for(injection, call, own.first if decision == LASTS else None))
-        met = together(hit)
-        masked = {active.injection for active in hit}.difference(active.injection for active in met)
-        return met, [name for name in asked if name not in masked]
+                    hit.append(self.fault_for(injection, call, injections.first if decision == LASTS else None))
+        hits = together(hit)
+        masked = {active.injection for active in hit}.difference(active.injection for active in hits)
+        return hits, [name for name in occasion_ if name not in masked]
 
     def fault_for(self, injection: Injection, call: Call, first: tuple[str, int, int] | None = None) -> ActiveFault:
         """The fault with which an injection hits this call, all its chances drawn. `first`: the attempt (target,
@@ -309,8 +313,8 @@ class Plan:
         if injection.stands and first is None and "window_s" in injection.triggers:
             first = WINDOW if injection.by_name.get("persistence") is None else None
         dice = Dice(self.seed, call.trial, injection.name, *(first or (call.target, call.request, call.attempt)))
-        choice, *others = injection.choices
-        if others:
+        choice, *choices_ = injection.choices
+        if choices_:
             choice = dice("which").pick(injection.choices, [c.weight for c in injection.choices])
         fault = choice.made()
         with guarded(choice.fault, "draw"):
@@ -321,8 +325,10 @@ class Plan:
         """The plan with these injections switched off: they keep their places, and hit nothing."""
         if not names:
             return self
-        found = (replace(each, chance=0.0) if each.name in names else each for each in self.injections)
-        return replace(self, injections=tuple(found))
+        injections = (
+            replace(injection, chance=0.0) if injection.name in names else injection for injection in self.injections
+        )
+        return replace(self, injections=tuple(injections))
 
     def check(self, *, turns: int | None = None) -> None:
         """Checks each injection, and that no two wait for each other.
@@ -337,7 +343,7 @@ class Plan:
     def to_json(self) -> dict[str, Any]:
         plain = asdict(replace(self, limits=()))
         del plain["limits"]
-        return {**plain, "limits": [each.to_json() for each in self.limits]} if self.limits else plain
+        return {**plain, "limits": [injection.to_json() for injection in self.limits]} if self.limits else plain
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Plan:
@@ -359,18 +365,20 @@ def check_cascades(injections: Iterable[Injection]) -> None:
     """Checks that each `after` names another injection that can hit first. Raises ValueError: one names an injection
     that is not there, one whose fault decides itself if it acts, one that is switched off, or itself, be it through
     others."""
-    there = {injection.name: injection for injection in injections}
-    waits = {name: after.value for name, i in there.items() if (after := i.by_name.get("after")) is not None}
-    for name, other in waits.items():
-        if other not in there:
-            raise ValueError(f"'{name}' is after {shown(other)}, which is no injection: {did_you_mean(other, there)}")
-        if there[other].conditional and not there[other].of_process:  # which acts whenever the dice hit
-            raise ValueError(f"'{name}' is after '{other}', whose fault decides itself if it acts: name another one")
-        if not there[other].may_hit:
-            raise ValueError(f"'{name}' can never hit: it is after '{other}', whose chance is 0")
-        seen, at = {name}, other
-        while at in waits and at not in seen:
-            seen.add(at)
+    names = {injection.name: injection for injection in injections}
+    waits = {name: after.value for name, i in names.items() if (after := i.by_name.get("after")) is not None}
+    for name, cause in waits.items():
+        if cause not in names:
+            raise ValueError(
+                f"'{name}' is after {show_value(cause)}, which is no injection: {did_you_mean(cause, names)}"
+            )
+        if names[cause].conditional and not names[cause].of_process:  # which acts whenever the dice hit
+            raise ValueError(f"'{name}' is after '{cause}', whose fault decides itself if it acts: name another one")
+        if not names[cause].may_hit:
+            raise ValueError(f"'{name}' can never hit: it is after '{cause}', whose chance is 0")
+        visited, at = {name}, cause
+        while at in waits and at not in visited:
+            visited.add(at)
             at = waits[at]
         if at == name:
-            raise ValueError(f"'{name}' can never hit: it is after '{other}', which waits for '{name}' itself")
+            raise ValueError(f"'{name}' can never hit: it is after '{cause}', which waits for '{name}' itself")

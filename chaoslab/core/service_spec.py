@@ -26,18 +26,18 @@ class ErrorReply:
     def retry_after(self, seconds: float) -> "ErrorReply":
         """The same reply with this time to wait, in its header `Retry-After` and wherever its words name that time."""
         headers = {key: text for key, text in self.headers.items() if key.lower() != "retry-after"}
-        said = next((text for key, text in self.headers.items() if key.lower() == "retry-after"), "")
-        body = _reworded(self.body, rf"\b{re.escape(said)}s\b", f"{seconds:g}s") if said else self.body
+        seconds_text = next((text for key, text in self.headers.items() if key.lower() == "retry-after"), "")
+        body = _reword(self.body, rf"\b{re.escape(seconds_text)}s\b", f"{seconds:g}s") if seconds_text else self.body
         return ErrorReply(self.status, body, {**headers, "Retry-After": f"{seconds:g}"})
 
 
-def _reworded(value: Any, old: str, new: str) -> Any:
+def _reword(value: Any, old: str, new: str) -> Any:
     """The JSON with `old`, a pattern, replaced in each of its texts."""
     if isinstance(value, str):
         return re.sub(old, new, value)
     if isinstance(value, Mapping):
-        return {key: _reworded(each, old, new) for key, each in value.items()}
-    return [_reworded(each, old, new) for each in value] if isinstance(value, list) else value
+        return {key: _reword(entry, old, new) for key, entry in value.items()}
+    return [_reword(entry, old, new) for entry in value] if isinstance(value, list) else value
 
 
 @dataclass(frozen=True)

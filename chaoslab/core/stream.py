@@ -62,7 +62,7 @@ class Cutter(Protocol):
     def rest(self) -> bytes:
         """The beginning of a piece that is not complete."""
 
-    def feed(self, part: bytes) -> list[bytes]:
+    def feed(self, chunk: bytes) -> list[bytes]:
         """The pieces that are complete with this part, in order."""
 
 
@@ -75,20 +75,20 @@ class Events:
         self.rest = b""
         """The beginning of an event that is not complete."""
 
-    def feed(self, part: bytes) -> list[bytes]:
+    def feed(self, chunk: bytes) -> list[bytes]:
         """The events that are complete with this part, in order."""
-        held = self.rest
-        if not held and 0 <= part.find(b"\n\n") == len(part) - 2 and b"\r" not in part:
-            return [part]  # the usual case: a server sends event by event
-        data, found, begin = held + part, [], 0
-        for end in _BLANK_LINE.finditer(data, max(0, len(held) - 3)):
-            found.append(data[begin : end.end()])
+        pending = self.rest
+        if not pending and 0 <= chunk.find(b"\n\n") == len(chunk) - 2 and b"\r" not in chunk:
+            return [chunk]  # the usual case: a server sends event by event
+        data, events, begin = pending + chunk, [], 0
+        for end in _BLANK_LINE.finditer(data, max(0, len(pending) - 3)):
+            events.append(data[begin : end.end()])
             begin = end.end()
         self.rest = data[begin:]
         if len(self.rest) > EVENT_MAX:
-            found.append(self.rest)
+            events.append(self.rest)
             self.rest = b""
-        return found
+        return events
 
 
 class Lines:
@@ -98,13 +98,13 @@ class Lines:
         self.rest = b""
         """The beginning of a line that is not complete."""
 
-    def feed(self, part: bytes) -> list[bytes]:
+    def feed(self, chunk: bytes) -> list[bytes]:
         """The lines that are complete with this part, in order."""
-        *found, self.rest = (self.rest + part).splitlines(keepends=True) or [b""]
+        *lines, self.rest = (self.rest + chunk).splitlines(keepends=True) or [b""]
         if self.rest.endswith(b"\n") or len(self.rest) > EVENT_MAX:
-            found.append(self.rest)
+            lines.append(self.rest)
             self.rest = b""
-        return found
+        return lines
 
 
 _BLANK_LINE = re.compile(rb"\r\n\r\n|\n\n|\r\r")
@@ -199,25 +199,25 @@ class WatchedPipe:
             self._expected.append(timed)
         self.pipe.feed(timed)
 
-    def poll(self, now: float, most: int = BOUNDLESS) -> list[Timed]:
+    def poll(self, now: float, count_max: int = BOUNDLESS) -> list[Timed]:
         try:
-            out = self.pipe.poll(now, most)
+            out = self.pipe.poll(now, count_max)
         except BaseException as error:
             let_through(error)
             raise self.blame(error) from error
-        if self._expected is not None and self._differs(self._expected, out, now, most):
+        if self._expected is not None and self._differs(self._expected, out, now, count_max):
             self._expected = None
             self.on_change()
         return out
 
-    def _differs(self, expected: deque[Timed], out: list[Timed], now: float, most: int) -> bool:
+    def _differs(self, expected: deque[Timed], out: list[Timed], now: float, count_max: int) -> bool:
         for timed in out:
             if self._holds and _empty(timed):
                 continue
             was = expected.popleft() if expected else None
             if was is None or was.item != timed.item or (was.at != timed.at and not self._holds):
                 return True
-        return bool(expected) and len(out) < most and expected[0].at <= now and not self._holds
+        return bool(expected) and len(out) < count_max and expected[0].at <= now and not self._holds
 
     def wake(self) -> float | None:
         try:
@@ -249,10 +249,10 @@ class Piped:
         """True if the next part may be read: the body goes on, and no more is held than the pipes have room for."""
         return not self._over and self._line.held <= self._room_bytes
 
-    def feed(self, part: bytes | None, now: float, *, broke: bool = False) -> None:
+    def feed(self, chunk: bytes | None, now: float, *, broke: bool = False) -> None:
         """Takes in a part, or None for the end. `broke`: it ended too soon."""
-        self._over = part is None
-        for event in self._events.feed(part) if part is not None else filter(None, [self._events.rest]):
+        self._over = chunk is None
+        for event in self._events.feed(chunk) if chunk is not None else filter(None, [self._events.rest]):
             self._line.feed(Timed(now, event))
         if self._over:
             self._line.feed(Timed(now, Signal.RESET if broke else Signal.END))
@@ -282,26 +282,26 @@ class FrameCutter:
         self.rest = b""
         """The beginning of a frame that is not complete."""
 
-    def feed(self, part: bytes) -> list[bytes]:
+    def feed(self, chunk: bytes) -> list[bytes]:
         """The frames that are complete with this part, in order."""
-        data, found = self.rest + part, list[bytes]()
+        data, frames = self.rest + chunk, list[bytes]()
         while len(data) >= 4 and len(data) >= (size := max(4, int.from_bytes(data[:4], "big"))):
-            found.append(data[:size])
+            frames.append(data[:size])
             data = data[size:]
         if len(data) >= 4 and int.from_bytes(data[:4], "big") > FRAME_MAX:  # it is no frame
-            found.append(data)
+            frames.append(data)
             data = b""
         self.rest = data
-        return found
+        return frames
 
 
 def frame(kind: str, value: Mapping[str, Any], *, exception: bool = False) -> bytes:
     """An event of this kind with JSON; `exception`: it is an error."""
-    what, type_ = (":exception-type", "exception") if exception else (":event-type", "event")
-    told = ((what, kind), (":content-type", "application/json"), (":message-type", type_))
+    kind_name, type_ = (":exception-type", "exception") if exception else (":event-type", "event")
+    fields = ((kind_name, kind), (":content-type", "application/json"), (":message-type", type_))
     headers = b"".join(
-        bytes([len(name)]) + name.encode() + b"\x07" + len(said).to_bytes(2, "big") + said.encode()
-        for name, said in told
+        bytes([len(name)]) + name.encode() + b"\x07" + len(value_).to_bytes(2, "big") + value_.encode()
+        for name, value_ in fields
     )
     payload = json.dumps(value, ensure_ascii=False).encode()
     prelude = (_PRELUDE + len(headers) + len(payload) + 4).to_bytes(4, "big") + len(headers).to_bytes(4, "big")

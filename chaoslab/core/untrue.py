@@ -65,31 +65,33 @@ def kind(value: Any) -> Kind:
 
 def is_epoch(value: Any) -> bool:
     """True for a whole number of the size of the seconds or milliseconds since 1970."""
-    return type(value) is int and any(least <= value < most for least, most, _ in EPOCHS)
+    return type(value) is int and any(low <= value < high for low, high, _ in EPOCHS)
 
 
-def untrue(value: Any, severity: float, dice: Dice) -> Any:
+def make_untrue(value: Any, severity: float, dice: Dice) -> Any:
     """Another value of the leaf's type and form, drawn by the dice."""
-    made = _untrue(value, severity, dice)
-    if repr(made) == repr(value) or type(made) is not type(value):  # a flag, or nothing of its form is left to change
-        made = f"{value}0" if isinstance(value, str) else not value
-    return made
+    new_value = _make_untrue(value, severity, dice)
+    if repr(new_value) == repr(value) or type(new_value) is not type(
+        value
+    ):  # a flag, or nothing of its form is left to change
+        new_value = f"{value}0" if isinstance(value, str) else not value
+    return new_value
 
 
-def _untrue(value: Any, severity: float, dice: Dice) -> Any:
+def _make_untrue(value: Any, severity: float, dice: Dice) -> Any:
     sort = kind(value)
     if isinstance(value, UUID):
-        return UUID(other_id(str(value), severity, dice))
+        return UUID(make_other_id(str(value), severity, dice))
     if sort == "moment":
         days = round(DAYS_MAX**severity) * (1 if dice("later").hits(0.5) else -1)
-        return shifted(value, days)
+        return shift_moment(value, days)
     if isinstance(value, str):
-        made: Callable[[str, float, Dice], str] = _TEXTS[sort]
-        return made(value, severity, dice)
-    return other_number(value, severity, dice)
+        change_text: Callable[[str, float, Dice], str] = _TEXTS[sort]
+        return change_text(value, severity, dice)
+    return make_other_number(value, severity, dice)
 
 
-def other_number(value: Any, severity: float, dice: Dice) -> Any:
+def make_other_number(value: Any, severity: float, dice: Dice) -> Any:
     """A number off by 1 % (`severity` 0) to ten times (1), at least by one of its last digit. Its sign stays."""
     share = 0.01 * 1000**severity
     less = share < 0.9 and dice("less").hits(0.5)
@@ -100,90 +102,90 @@ def other_number(value: Any, severity: float, dice: Dice) -> Any:
         sign, digits, exponent = value.as_tuple()
         if not isinstance(exponent, int):
             return Decimal(0)
-        whole = other_number(int("".join(map(str, digits))), severity, dice)
-        return Decimal((sign, tuple(map(int, str(whole))), exponent))
+        digits_number = make_other_number(int("".join(map(str, digits))), severity, dice)
+        return Decimal((sign, tuple(map(int, str(digits_number))), exponent))
     decimals = len(repr(value).partition(".")[2]) if "e" not in repr(value) else 0
-    made = round(value * (1 - share if less else 1 + share), decimals) if decimals else value * (1 + share)
-    if made == value:
-        made = round(value + 10.0**-decimals, decimals)
-    return made if math.isfinite(made) else 0.0
+    number = round(value * (1 - share if less else 1 + share), decimals) if decimals else value * (1 + share)
+    if number == value:
+        number = round(value + 10.0**-decimals, decimals)
+    return number if math.isfinite(number) else 0.0
 
 
-def shifted(value: Any, days: int) -> Any:
+def shift_moment(value: Any, days: int) -> Any:
     """A moment so many days later; a day the other way if the calendar ends before. Text, number or Python's own."""
     if isinstance(value, int):
-        per_second = next(each for least, _, each in reversed(EPOCHS) if least <= value)
+        per_second = next(unit for low, _, unit in reversed(EPOCHS) if low <= value)
         return value + days * 86_400 * per_second
     for some in (days, -days):
         with suppress(ValueError, OverflowError):
             if isinstance(value, date):
                 return value + timedelta(days=some)
             return (date.fromisoformat(value[:10]) + timedelta(days=some)).isoformat() + value[10:]
-    return other_id(value, 0.0, Dice(days))
+    return make_other_id(value, 0.0, Dice(days))
 
 
-def other_id(text: str, severity: float, dice: Dice) -> str:
+def make_other_id(text: str, severity: float, dice: Dice) -> str:
     """An id of the same form: one character is another (`severity` 0), or all are (1)."""
     spots = [n for n, c in enumerate(text) if c.isascii() and c.isalnum()]
     digits = [n for n in spots if text[n].isdigit()]
-    most = max(1, round(severity * len(spots)))
-    chosen = spots if most == len(spots) else (digits[-most:] or spots[-most:])
+    count = max(1, round(severity * len(spots)))
+    chosen = spots if count == len(spots) else (digits[-count:] or spots[-count:])
     hexadecimal = all(c in "0123456789abcdef" for c in text if c.isalnum())
-    made = list(text)
+    characters = list(text)
     for n in chosen:
         c = text[n]
         among = "0123456789" if c.isdigit() else "abcdef" if hexadecimal else "abcdefghijkmnpqrstuvwxyz"
-        other = dice("char", n).pick([each for each in among if each != c.lower()])
-        made[n] = other.upper() if c.isupper() else other
-    return "".join(made)
+        replacement = dice("char", n).pick([character for character in among if character != c.lower()])
+        characters[n] = replacement.upper() if c.isupper() else replacement
+    return "".join(characters)
 
 
 def _other_number_text(text: str, severity: float, dice: Dice) -> str:
-    return str(other_number(Decimal(text), severity, dice))
+    return str(make_other_number(Decimal(text), severity, dice))
 
 
-def other_email(text: str, severity: float, dice: Dice) -> str:
+def make_other_email(text: str, severity: float, dice: Dice) -> str:
     """An address with another name, and from `severity` 0.5 on at another host."""
     name, _, host = text.rpartition("@")
-    made = other_word(name, severity, dice)
-    return f"{made}@{host if severity < 0.5 else 'mail.invalid'}"
+    new_name = make_other_word(name, severity, dice)
+    return f"{new_name}@{host if severity < 0.5 else 'mail.invalid'}"
 
 
-def other_url(text: str, severity: float, dice: Dice) -> str:
+def make_other_url(text: str, severity: float, dice: Dice) -> str:
     """A link that ends at another page, and from `severity` 0.5 on at a host that does not exist (RFC 2606)."""
     scheme, _, rest = text.partition("://")
     host, slash, path = rest.partition("/")
-    made = other_id(path, severity, dice)
-    if made == path:
-        made = f"{path}{dice('page').pick(range(1000, 10_000))}"
-    return f"{scheme}://{host if severity < 0.5 else 'www.invalid'}{slash or '/'}{made}"
+    new_path = make_other_id(path, severity, dice)
+    if new_path == path:
+        new_path = f"{path}{dice('page').pick(range(1000, 10_000))}"
+    return f"{scheme}://{host if severity < 0.5 else 'www.invalid'}{slash or '/'}{new_path}"
 
 
-def other_word(text: str, severity: float, dice: Dice) -> str:
+def make_other_word(text: str, severity: float, dice: Dice) -> str:
     """A word near to it in meaning, else one with other letters."""
     near = _NEAR.get(text.lower())
     if near:
         word = dice("near").pick(near)
         return word.upper() if text.isupper() else word.capitalize() if text[0].isupper() else word
-    return other_id(text, severity, dice)
+    return make_other_id(text, severity, dice)
 
 
-def other_text(text: str, severity: float, dice: Dice) -> str:
+def make_other_text(text: str, severity: float, dice: Dice) -> str:
     """A text with another number, day or word in it (`severity` 0), or with all of them others (1). One without any
     such says the contrary, or has other letters."""
-    words = [match for match in _WORD.finditer(text) if _tells(match[0])]
-    if not words and (verb := _VERB.search(text)):
+    words_ = [match for match in _WORD.finditer(text) if _tells(match[0])]
+    if not words_ and (verb := _VERB.search(text)):
         return f"{text[: verb.end()]} not{text[verb.end() :]}"
-    if not words:
-        words = [match for match in _WORD.finditer(text) if len(match[0]) > 2] or list(_WORD.finditer(text))
-    if not words:
+    if not words_:
+        words_ = [match for match in _WORD.finditer(text) if len(match[0]) > 2] or list(_WORD.finditer(text))
+    if not words_:
         return f"{text} (no)"
-    most = max(1, round(severity * len(words)))
-    first = int(dice("word").uniform() * len(words))
-    chosen = sorted((words[(first + n) % len(words)] for n in range(most)), key=lambda match: -match.start())
+    count = max(1, round(severity * len(words_)))
+    first = int(dice("word").uniform() * len(words_))
+    chosen = sorted((words_[(first + n) % len(words_)] for n in range(count)), key=lambda match: -match.start())
     for match in chosen:
-        made = _other_in_text(match[0], severity, dice("word", match.start()))
-        text = text[: match.start()] + made + text[match.end() :]
+        new_word = _other_in_text(match[0], severity, dice("word", match.start()))
+        text = text[: match.start()] + new_word + text[match.end() :]
     return text
 
 
@@ -193,18 +195,18 @@ def _tells(word: str) -> bool:
 
 def _other_in_text(word: str, severity: float, dice: Dice) -> str:
     if word.lower() in _NEAR:
-        return other_word(word, severity, dice)
+        return make_other_word(word, severity, dice)
     if _MOMENT.match(word) or (word.isascii() and _NUMBER.match(word) and len(word) <= DIGITS_MAX):
-        return str(untrue(word, severity, dice))
-    return other_id(word, severity, dice)
+        return str(make_untrue(word, severity, dice))
+    return make_other_id(word, severity, dice)
 
 
 _TEXTS: dict[Kind, Callable[[str, float, Dice], str]] = {
     "number": _other_number_text,
-    "id": other_id,
-    "email": other_email,
-    "url": other_url,
+    "id": make_other_id,
+    "email": make_other_email,
+    "url": make_other_url,
     "text": lambda text, severity, dice: (
-        other_word(text, severity, dice) if text.lower() in _NEAR else other_text(text, severity, dice)
+        make_other_word(text, severity, dice) if text.lower() in _NEAR else make_other_text(text, severity, dice)
     ),
 }

@@ -16,7 +16,7 @@ from chaoslab.core.fault import Fault, load
 from chaoslab.core.inject import inject
 from chaoslab.core.plan import Injection
 from chaoslab.execution.options import RunArguments
-from chaoslab.execution.trial import Trial, numbered
+from chaoslab.execution.trial import Trial, run_numbered
 
 HOST = "pieces.test"
 TEXTS = [f"Das Café Nr. {number}, 北京 🌍" for number in range(6)]
@@ -29,35 +29,35 @@ PATIENCE_S = 60.0
 """The seconds for which a client waits for the next piece."""
 
 
-def unlike(fault: str, seed: int) -> str | None:
+def describe_difference(fault: str, seed: int) -> str | None:
     """The first difference, in words, between what arrives and what the fault's page says; empty if there is none, None
     if the page says nothing of pieces. Raises LookupError: no fault of that name."""
     kind = load(fault)
     if getattr(kind, "unlike", Fault.unlike) is Fault.unlike:
         return None
-    met = False
+    was_compared = False
     for name, (content_type, form) in KINDS.items():
-        trial = _asked(content_type, form, [inject(fault, HOST)], seed)
+        trial = _ask_service(content_type, form, [inject(fault, HOST)], seed)
         if not any(trial.history.of(FaultInjected)):
             continue  # a fault of streams has nothing to do with a whole answer
-        met = True
-        made = kind(**next(event.params for _, event in trial.history.of(FaultScheduled)))
-        whole = b"".join(piece for _, piece in _read(_asked(content_type, form, [], seed))[0])
-        pieces, ended_s, error = _read(trial)
-        said = made.unlike(Arrival(whole, len(TEXTS) if form else 1, pieces, ended_s, error))
-        if said:
-            return f"of {name}, {said}"
-    return "" if met else "it met no answer"
+        was_compared = True
+        fault_instance = kind(**next(event.params for _, event in trial.history.of(FaultScheduled)))
+        undisturbed = b"".join(piece for _, piece in _read_pieces(_ask_service(content_type, form, [], seed))[0])
+        pieces, ended_s, error = _read_pieces(trial)
+        difference = fault_instance.unlike(Arrival(undisturbed, len(TEXTS) if form else 1, pieces, ended_s, error))
+        if difference:
+            return f"of {name}, {difference}"
+    return "" if was_compared else "it met no answer"
 
 
-def _read(trial: Trial) -> tuple[list[tuple[float, bytes]], float, str | None]:
+def _read_pieces(trial: Trial) -> tuple[list[tuple[float, bytes]], float, str | None]:
     if trial.error is not None:
         raise RuntimeError(f"the check of pieces failed: {trial.error!r}") from trial.error
     pieces, ended_s, error = json.loads(trial.answer)
     return [(at_s, bytes.fromhex(piece)) for at_s, piece in pieces], ended_s, error
 
 
-def _asked(content_type: str, form: str, faults: list[Injection], seed: int) -> Trial:
+def _ask_service(content_type: str, form: str, faults: list[Injection], seed: int) -> Trial:
     def service(_: Any) -> tuple[int, Any, dict[str, str]]:
         def parts() -> Iterator[str]:
             for text in TEXTS:
@@ -66,21 +66,21 @@ def _asked(content_type: str, form: str, faults: list[Injection], seed: int) -> 
         body = parts() if form else json.dumps(TEXTS, ensure_ascii=False).encode()
         return 200, body, {"Content-Type": content_type}
 
-    asked = RunArguments(
-        _client, "check", faults=faults, seed=seed, twin=False, services={HOST: service}, deadline_s=10 * PATIENCE_S,
+    arguments = RunArguments(
+        _read_answer, "check", faults=faults, seed=seed, twin=False, services={HOST: service}, deadline_s=10 * PATIENCE_S,
         settle_s=0,
     )  # fmt: skip
-    (trial,) = numbered(asked, range(1))
+    (trial,) = run_numbered(arguments, range(1))
     return trial
 
 
-def _client(_: str) -> str:
+def _read_answer(_: str) -> str:
     """Asks once. Returns the pieces with their moments, the moment of the end, and its kind, as JSON."""
     began_s, pieces, error = system.monotonic(), list[tuple[float, str]](), None
     try:
-        with socket.create_connection((HOST, 80), timeout=PATIENCE_S) as line:
-            line.sendall(f"GET / HTTP/1.1\r\nHost: {HOST}\r\nConnection: close\r\n\r\n".encode())
-            while piece := line.recv(65536):
+        with socket.create_connection((HOST, 80), timeout=PATIENCE_S) as connection:
+            connection.sendall(f"GET / HTTP/1.1\r\nHost: {HOST}\r\nConnection: close\r\n\r\n".encode())
+            while piece := connection.recv(65536):
                 pieces.append((round(system.monotonic() - began_s, 6), piece.hex()))
     except TimeoutError:
         error = "timed_out"

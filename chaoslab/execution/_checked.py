@@ -14,7 +14,7 @@ from chaoslab.config.limits import limited
 from chaoslab.config.settings import DEFAULT_NOW
 from chaoslab.core.conversation import Conversation
 from chaoslab.core.inject import check
-from chaoslab.core.limits import all_of, check_targets
+from chaoslab.core.limits import check_targets, read_limits
 from chaoslab.core.plan import Injection, Plan
 from chaoslab.execution import _validation
 from chaoslab.execution.agents import _says
@@ -27,9 +27,9 @@ from chaoslab.execution.upstreams import check_clocks, check_hosts, check_refusi
 from chaoslab.model.formats import with_objects
 from chaoslab.record.runs import Run
 from chaoslab.seams import adapters
-from chaoslab.seams.services.refusals import check as check_services
+from chaoslab.seams.services.refusals import check_refusals as check_services
 
-IN_OTHER_FORM = frozenset({"faults", "judge", "logs", *(each.name for each in fields(AgentCase))})
+IN_OTHER_FORM = frozenset({"faults", "judge", "logs", *(option.name for option in fields(AgentCase))})
 """The options that a run holds in another form, or not at all."""
 NAMED = frozenset({"seed", "timeout_s", "deadline_s", "facts", "effects", "world", "calls_max", "elsewhere", "ignore",
                    "raises", "faults", "limits"})  # fmt: skip
@@ -55,7 +55,7 @@ NOT_NAMED = frozenset(
 
 
 @dataclass(frozen=True)
-class Ground:
+class RunTargets:
     """All that an injection of a run may hit. `names`: its functions and services. `turns`: of its
     conversation."""
 
@@ -71,7 +71,7 @@ class Ground:
     @classmethod
     def of(cls, run: AgentSpec) -> "Ground":
         """That of a run which was checked."""
-        names = _validation.names_of(run.tools, run.reads, {**run.services, **run.upstreams})
+        names = _validation.collect_names(run.tools, run.reads, {**run.services, **run.upstreams})
         turns = run.prompt.most if isinstance(run.prompt, Conversation) else 1
         return cls(names, run.services, run.upstreams, run.models, turns, run.options.world, _is_mortal(run.options))
 
@@ -83,7 +83,7 @@ class Ground:
     def checked(self, faults: Iterable[Injection]) -> tuple[Injection, ...]:
         """The injections, if each can hit its targets here. Raises ValueError, LookupError: one cannot; the message is
         one line."""
-        found = check(
+        injections = check(
             faults,
             self.names,
             turns=self.turns,
@@ -92,62 +92,73 @@ class Ground:
             objects=[name for name in self.models if with_objects(name)],
             mortal=self.mortal,
         )
-        check_services(found, self.there)
-        _validation.check_lost(found, self.services)
-        check_refusing(found, self.upstreams)
+        check_services(injections, self.there)
+        _validation.check_lost(injections, self.services)
+        check_refusing(injections, self.upstreams)
         if self.world != "virtual":
-            check_clocks(found)
-        return found
+            check_clocks(injections)
+        return injections
 
 
-def checked(asked: RunArguments) -> tuple[AgentSpec, bool, Path | None]:
+def build_spec(arguments: RunArguments) -> tuple[AgentSpec, bool, Path | None]:
     """The run, True if it is compared with a twin, and the folder of its logs. Raises ValueError, LookupError,
     TypeError: an argument is invalid; the message is one line."""
     adapters.adapters.cache_clear()  # one may have been installed since the last run, in a notebook
-    tools, reads = _validation.functions("tools", asked.tools), _validation.functions("reads", asked.reads)
-    faults = _validation.a_list("faults", asked.faults, '[lab.inject("latency", "refund")]')
-    services = _validation.services(asked.services)
-    world, prompt, deadline_s = asked.world, asked.prompt, asked.deadline_s
+    tools, reads = (
+        _validation.parse_functions("tools", arguments.tools),
+        _validation.parse_functions("reads", arguments.reads),
+    )
+    faults = _validation.require_list("faults", arguments.faults, '[lab.inject("latency", "refund")]')
+    services = _validation.parse_services(arguments.services)
+    world, prompt, deadline_s = arguments.world, arguments.prompt, arguments.deadline_s
     _check_world(world, services)
-    _validation.check_elsewhere(asked.elsewhere, world)
-    asked.check()
-    if asked.logs is None and asked.keep != RunOptions.__dataclass_fields__["keep"].default:
+    _validation.check_elsewhere(arguments.elsewhere, world)
+    arguments.check()
+    if arguments.logs is None and arguments.keep != RunOptions.__dataclass_fields__["keep"].default:
         raise ValueError("keep= is about logs, and none are written: give logs= too")
-    if asked.memory_mb is not None and not (asked.isolate and can_limit_memory()):
+    if arguments.memory_mb is not None and not (arguments.isolate and can_limit_memory()):
         raise ValueError("memory_mb= needs isolate='fork' on Linux: only a process of its own has a memory of its own")
     for name in ("now", "order") if world != "virtual" else ():
-        if getattr(asked, name) != RunOptions.__dataclass_fields__[name].default:
+        if getattr(arguments, name) != RunOptions.__dataclass_fields__[name].default:
             raise ValueError(f"{name}= needs world='virtual', whose clock and whose order are the lab's")
-    upstreams = _validation.upstreams(asked.upstreams, world, isolate=_validation.isolated(asked.isolate))
-    there = {**services, **upstreams}
-    _validation.agent(asked.agent)
-    names = _validation.names_of(tools, reads, there)
-    models = _validation.models(asked.models, there)
-    turns, words = 1, str(prompt)
+    upstreams = _validation.parse_upstreams(
+        arguments.upstreams, world, isolate=_validation.is_isolated(arguments.isolate)
+    )
+    all_services = {**services, **upstreams}
+    _validation.check_agent(arguments.agent)
+    names = _validation.collect_names(tools, reads, all_services)
+    models = _validation.parse_models(arguments.models, all_services)
+    turns, prompt_text = 1, str(prompt)
     if isinstance(prompt, Conversation):
-        turns, words = prompt.most, repr(prompt)
+        turns, prompt_text = prompt.most, repr(prompt)
         deadline_s += prompt.waits_s
-    if asked.resume_with is not None:
-        _validation.agent(asked.resume_with, "resume_with")
+    if arguments.resume_with is not None:
+        _validation.check_agent(arguments.resume_with, "resume_with")
         if world != "virtual":
             raise ValueError("resume_with= needs world='virtual': in real time, chaoslab exec has --resume-with")
-    ground = Ground(names, services, upstreams, models, turns, world, _is_mortal(asked))
-    plan = limited(Plan(asked.seed, ground.checked(faults), all_of(asked.limits) if asked.limits is not None else ()))
+    ground = RunTargets(names, services, upstreams, models, turns, world, _is_mortal(arguments))
+    plan = limited(
+        Plan(
+            arguments.seed,
+            ground.checked(faults),
+            read_limits(arguments.limits) if arguments.limits is not None else (),
+        )
+    )
     check_hosts(plan, upstreams)
-    if not there and asked.limits is not None:  # a service may have tools of other names
-        check_targets(all_of(asked.limits), names)
+    if not all_services and arguments.limits is not None:  # a service may have tools of other names
+        check_targets(read_limits(arguments.limits), names)
     effects = None
-    if asked.effects is not None:
-        named = {name_of(function): function for function in tools}
-        effects = _validation.effects(asked.effects, named, of_services=bool(there))
-    acting = [name_of(function) for function in tools]
-    _says.check(asked.says, acting, of_services=bool(there))
-    for where, named_ in (
-        ("undoes", [*(asked.undoes or {}), *(asked.undoes or {}).values()]),
-        ("idempotent", asked.idempotent),
+    if arguments.effects is not None:
+        tools_by_name = {name_of(function): function for function in tools}
+        effects = _validation.parse_effects(arguments.effects, tools_by_name, of_services=bool(all_services))
+    tool_names = [name_of(function) for function in tools]
+    _says.check(arguments.says, tool_names, of_services=bool(all_services))
+    for option, effect_names in (
+        ("undoes", [*(arguments.undoes or {}), *(arguments.undoes or {}).values()]),
+        ("idempotent", arguments.idempotent),
     ):
-        _validation.check_effects(where, named_ or (), acting, of_services=bool(there))
-    facts, twin = _validation.facts(asked.facts), asked.twin
+        _validation.check_effects(option, effect_names or (), tool_names, of_services=bool(all_services))
+    facts, twin = _validation.parse_facts(arguments.facts), arguments.twin
     if twin is not None and not isinstance(twin, bool):
         raise TypeError(f"twin is {_validation.shown(twin)}: it should be True, False or None")
     if twin and effects is not None and facts:
@@ -155,46 +166,50 @@ def checked(asked: RunArguments) -> tuple[AgentSpec, bool, Path | None]:
             "twin=True compares with a run without faults, and effects and facts state all that is right: leave one "
             "of them out"
         )
-    ignore, raises = _validation.ignored(asked.ignore, [*tools, *reads]), asked.raises
+    ignore, raises = _validation.parse_ignored(arguments.ignore, [*tools, *reads]), arguments.raises
     name = digest(
         [
-            plan.to_json(), words, names, asked.timeout_s, deadline_s, facts, to_jsonable(effects), world,
-            asked.calls_max, *([asked.elsewhere] if asked.elsewhere != "refuse" else ()),
-            *([sorted(ignore), to_jsonable(raises)] if ignore or raises else ()), *_others(asked),
+            plan.to_json(), prompt_text, names, arguments.timeout_s, deadline_s, facts, to_jsonable(effects), world,
+            arguments.calls_max, *([arguments.elsewhere] if arguments.elsewhere != "refuse" else ()),
+            *([sorted(ignore), to_jsonable(raises)] if ignore or raises else ()), *_named_options(arguments),
         ]
     )  # fmt: skip
-    state = _validation.state(asked.state)
+    state = _validation.check_state(arguments.state)
     wants_twin = (effects is None and world == "virtual") if twin is None else twin
     if state is not None and not wants_twin:
         raise ValueError("state= is compared with a run without faults: it needs twin=True, which this run has not")
-    _validation.raises(raises, [name_of(function) for function in (*tools, *reads)])
+    _validation.check_raises(raises, [name_of(function) for function in (*tools, *reads)])
     spec = AgentSpec(
-        asked.agent, prompt, tools, reads, plan, f"py{asked.seed}-{name}",
-        iso(datetime.fromisoformat(moment(asked.now or DEFAULT_NOW))), deadline_s, services, effects, facts,
+        arguments.agent, prompt, tools, reads, plan, f"py{arguments.seed}-{name}",
+        iso(datetime.fromisoformat(moment(arguments.now or DEFAULT_NOW))), deadline_s, services, effects, facts,
         stated=effects is not None or bool(facts),
         models=models,
         ignore=ignore,
         upstreams=upstreams,
-        options=_rest(asked),
+        options=_remaining_options(arguments),
     )  # fmt: skip
-    if asked.logs is not None:
-        Run.prepare(Path(asked.logs))
-    return spec, wants_twin, None if asked.logs is None else Path(asked.logs)
+    if arguments.logs is not None:
+        Run.prepare(Path(arguments.logs))
+    return spec, wants_twin, None if arguments.logs is None else Path(arguments.logs)
 
 
-def _rest(asked: RunArguments) -> RunOptions:
+def _remaining_options(arguments: RunArguments) -> RunOptions:
     """The options that the run holds as they are."""
     return RunOptions(
-        **{each.name: getattr(asked, each.name) for each in fields(RunOptions) if each.name not in IN_OTHER_FORM}
+        **{
+            option.name: getattr(arguments, option.name)
+            for option in fields(RunOptions)
+            if option.name not in IN_OTHER_FORM
+        }
     )
 
 
-def _others(asked: RunArguments) -> list[list[Any]]:
+def _named_options(arguments: RunArguments) -> list[list[Any]]:
     """The options that the run's name holds by name if they are given."""
     return [
-        [each.name, to_jsonable(value)]
-        for each in fields(RunOptions)
-        if each.name not in NAMED | NOT_NAMED and (value := getattr(asked, each.name)) != each.default
+        [option.name, to_jsonable(value)]
+        for option in fields(RunOptions)
+        if option.name not in NAMED | NOT_NAMED and (value := getattr(arguments, option.name)) != option.default
     ]
 
 

@@ -10,7 +10,7 @@ from chaoslab.execution.exploring import SearchSession
 from chaoslab.search.contrast import LOOKS, Contrast, SelfFailure
 from chaoslab.search.variation import Tried, Variation
 
-Again = Callable[[Sequence[Variation], Sequence[int]], Sequence[Tried]]
+Rerun = Callable[[Sequence[Variation], Sequence[int]], Sequence[Tried]]
 """Runs these variations again, each with the chance of the trial of this number; fewer results if the time is over."""
 CHANCES = 10
 """The trials of a single fault that a search looks for failures in where the agent draws, each on other chance. A
@@ -24,18 +24,21 @@ class Confirmation:
     is tried once; any other at least `LOOKS[0]` times, each on other chance."""
 
     def __init__(
-        self, trials: SearchSession, calm: Tried, again: Again | None = None, before: Sequence[Tried] = ()
+        self, trials: SearchSession, baseline: Tried, rerun: Rerun | None = None, earlier: Sequence[Tried] = ()
     ) -> None:
         """`calm`: the trial without faults. `again`: runs trials, by default in the session. `before`: those without
         faults that were run to find one that does not fail."""
-        self._number, self._again = trials.number, again or (lambda asked, numbers: _run(trials, asked, numbers))
-        self.noisy = bool(before) and not calm.drew
+        self._number, self._again = (
+            trials.number,
+            rerun or (lambda variations, numbers: _run_variations(trials, variations, numbers)),
+        )
+        self.noisy = bool(earlier) and not baseline.drew
         """Something that the lab does not control decides: an equal trial ended otherwise."""
-        self.calm_drew = calm.drew
-        self.calm: list[Tried] = [*before]
+        self.calm_drew = baseline.drew
+        self.calm: list[Tried] = [*earlier]
         """The trials without faults, on other chance."""
-        if calm.drew:
-            self._calm_trials(LOOKS[0])
+        if baseline.drew:
+            self._run_baselines(LOOKS[0])
 
     def draws(self, tried: Tried) -> bool:
         """True if more than the faults decides what becomes of such a trial."""
@@ -44,24 +47,24 @@ class Confirmation:
     def contrast(self, failing: Tried) -> tuple[Contrast, list[Tried]]:
         """The contrast of a failure, and the trials with its faults. Without a trial: the time was over."""
         if not self.draws(failing):
-            again = self._again([failing.variation], [self._number])
-            if not again or alike(again[0], failing):
-                return Contrast(len(again), len(again), 0, len(again)), [*again]
+            reruns = self._again([failing.variation], [self._number])
+            if not reruns or fails_alike(reruns[0], failing):
+                return Contrast(len(reruns), len(reruns), 0, len(reruns)), [*reruns]
             self.noisy = True
         tried: list[Tried] = []
         contrast = Contrast(0, 0, 0, 0)
         for look in LOOKS:
             numbers = self._numbers(len(tried), look, drew=self.calm_drew or failing.drew)
             tried += self._again([failing.variation] * len(numbers), numbers)
-            calm = self._calm_trials(look)
+            baselines = self._run_baselines(look)
             contrast = Contrast(
-                sum(alike(each, failing) for each in tried), len(tried),
-                sum(alike(each, failing) for each in calm), len(calm),
+                sum(fails_alike(trial, failing) for trial in tried), len(tried),
+                sum(fails_alike(trial, failing) for trial in baselines), len(baselines),
             )  # fmt: skip
-            if contrast.over or len(tried) < look or len(calm) < look:
+            if contrast.over or len(tried) < look or len(baselines) < look:
                 break
         if not contrast.holds:  # it may be what happens by itself, now and then
-            self._calm_trials(LOOKS[-1])
+            self._run_baselines(LOOKS[-1])
         return contrast, tried
 
     def _numbers(self, since: int, look: int, *, drew: bool) -> list[int]:
@@ -69,7 +72,7 @@ class Confirmation:
         dice of the faults would be others too."""
         return [self._number + (CHANCES + n if drew else 0) for n in range(since, look)]
 
-    def _calm_trials(self, look: int) -> list[Tried]:
+    def _run_baselines(self, look: int) -> list[Tried]:
         numbers = self._numbers(len(self.calm), look, drew=self.calm_drew)
         if numbers:
             self.calm += self._again([Variation()] * len(numbers), numbers)
@@ -78,24 +81,24 @@ class Confirmation:
     @property
     def by_itself(self) -> list[SelfFailure]:
         """The failures that happened without faults."""
-        failed = {each.kind: each for each in self.calm if each.failed}
-        counts = Counter(each.kind for each in self.calm if each.failed)
+        failed = {trial.kind: trial for trial in self.calm if trial.failed}
+        counts = Counter(trial.kind for trial in self.calm if trial.failed)
         return [
-            SelfFailure(each.outcome, each.why, kind, counts[kind], len(self.calm)) for kind, each in failed.items()
+            SelfFailure(trial.outcome, trial.why, kind, counts[kind], len(self.calm)) for kind, trial in failed.items()
         ]
 
 
-def _run(trials: SearchSession, asked: Sequence[Variation], numbers: Sequence[int]) -> list[Tried]:
-    return [tried for tried, _ in trials.tried(asked, BY, numbers=numbers)]
+def _run_variations(trials: SearchSession, variations: Sequence[Variation], numbers: Sequence[int]) -> list[Tried]:
+    return [tried for tried, _ in trials.tried(variations, BY, numbers=numbers)]
 
 
-def alike(tried: Tried, failing: Tried) -> bool:
+def fails_alike(tried: Tried, failing: Tried) -> bool:
     """True if it fails like the other."""
     return tried.failed and tried.kind == failing.kind
 
 
-def as_survived(failing: Tried, again: Sequence[Tried]) -> Tried:
+def mark_survived(failing: Tried, reruns: Sequence[Tried]) -> Tried:
     """The result of a trial whose failure its faults did not bring about: that of an equal one which did not fail."""
-    calm = next((each for each in again if not each.failed and not each.void), None)
-    found = replace(failing, failed=False) if calm is None else calm
-    return replace(found, number=failing.number, by=failing.by)
+    passed = next((trial for trial in reruns if not trial.failed and not trial.void), None)
+    survived = replace(failing, failed=False) if passed is None else passed
+    return replace(survived, number=failing.number, by=failing.by)

@@ -19,7 +19,7 @@ from chaoslab.base.parsers import SECONDS_MAX
 from chaoslab.core.fault import load, trait
 from chaoslab.core.plan import Injection
 from chaoslab.execution.options import RunArguments
-from chaoslab.execution.trial import Trial, numbered
+from chaoslab.execution.trial import Trial, run_numbered
 from chaoslab.model.app import Answered
 from chaoslab.model.formats.common import Format
 from chaoslab.model.offline import OfflineModel
@@ -38,117 +38,129 @@ ORDER = {
     "lines": [{"item": "tea", "count": 2, "price": 4.0}, {"item": "cup", "count": 1, "price": 4.5}], "total": 12.5,
 }  # fmt: skip
 LIST = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}'
-LISTED = b'{"jsonrpc": "2.0", "id": 1, "result": {"tools": [{"name": "price", "description": "Price"}]}}'
+LIST_ANSWER = b'{"jsonrpc": "2.0", "id": 1, "result": {"tools": [{"name": "price", "description": "Price"}]}}'
 """A request for the list of tools in MCP, and the answer."""
 CALLERS: Mapping[str, int] = {"concurrency_limit": 2}
 """The callers at once, each in a thread of its own, of a fault that a caller alone never meets."""
 BUSY_S = 0.01
 """The seconds of a call that has to overlap with others."""
-TIMED = frozenset({"clock_skew"})
+CLOCK_FAULTS = frozenset({"clock_skew"})
 """The faults that only a target meets that asks for the time."""
 
 
-def _trial(agent: Callable[[str], str], cell: DeliveryCell, fault: Injection, **world: Any) -> Trial:
-    asked = RunArguments(
+def _run_trial(agent: Callable[[str], str], cell: DeliveryCell, fault: Injection, **world: Any) -> Trial:
+    arguments = RunArguments(
         agent, "check", faults=[fault], seed=cell.seed, twin=False, timeout_s=TIMEOUT_S, deadline_s=SECONDS_MAX,
         calls_max=10**9, model_calls_max=10**9, settle_s=0, resume_with=agent, resumes=10**9, **world,
     )  # fmt: skip
-    (trial,) = numbered(asked, range(1))
+    (trial,) = run_numbered(arguments, range(1))
     return trial
 
 
-def _function(cell: DeliveryCell, fault: Injection) -> Trial:
-    at_work = _at_work(cell)
+def _call_function(cell: DeliveryCell, fault: Injection) -> Trial:
+    at_work = _make_work(cell)
 
     def get_order(order: int) -> dict[str, Any]:
         at_work()
         return {**ORDER, "order": order}
 
-    def calling(numbers: Iterable[int]) -> None:
+    def make_calls(numbers: Iterable[int]) -> None:
         for number in numbers:
             _pass_time(number)
             with suppress(Exception):
                 get_order(number % 7)
 
-    return _trial(_agent(cell, calling), cell, fault, reads=[get_order])
+    return _run_trial(_make_agent(cell, make_calls), cell, fault, reads=[get_order])
 
 
-def _service(cell: DeliveryCell, fault: Injection) -> Trial:
-    at_work = _at_work(cell)
+def _call_service(cell: DeliveryCell, fault: Injection) -> Trial:
+    at_work = _make_work(cell)
 
     def shop(environ: Any, start_response: Any) -> list[bytes]:
         at_work()
-        body = _order(environ["PATH_INFO"])
+        body = _encode_order(environ["PATH_INFO"])
         start_response("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
         return [body]
 
-    def telling(_: Any, start_response: Any) -> list[bytes]:
+    def stream_order(_: Any, start_response: Any) -> list[bytes]:
         start_response("200 OK", [("Content-Type", "text/event-stream")])
         return [f"data: {json.dumps(line)}\n\n".encode() for line in ORDER.items()]
 
-    def listing(_: Any, start_response: Any) -> list[bytes]:
-        start_response("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(LISTED)))])
-        return [LISTED]
+    def list_tools(_: Any, start_response: Any) -> list[bytes]:
+        start_response("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(LIST_ANSWER)))])
+        return [LIST_ANSWER]
 
-    def asking(numbers: Iterable[int]) -> None:
-        wanted = ("POST", "/mcp", LIST) if lists else None
-        _ask(SHOP, numbers, lambda number: wanted or ("GET", f"/orders/{number % 7}", None), tls=_in_handshake(cell))
+    def send_calls(numbers: Iterable[int]) -> None:
+        list_request = ("POST", "/mcp", LIST) if lists else None
+        _send_requests(
+            SHOP,
+            numbers,
+            lambda number: list_request or ("GET", f"/orders/{number % 7}", None),
+            tls=_needs_handshake(cell),
+        )
 
     lists = trait(load(cell.fault), "of_listing")
     streams = load(cell.fault).layer == "stream"
-    return _trial(
-        _agent(cell, asking), cell, fault, services={SHOP: listing if lists else telling if streams else shop}
+    return _run_trial(
+        _make_agent(cell, send_calls),
+        cell,
+        fault,
+        services={SHOP: list_tools if lists else stream_order if streams else shop},
     )
 
 
 @cache
-def _order(path: str) -> bytes:
+def _encode_order(path: str) -> bytes:
     """The shop's answer, which is spelt once: the check asks for the same few orders for ever."""
     return json.dumps({**ORDER, "order": int(path.rpartition("/")[2])}).encode()
 
 
-def _model(cell: DeliveryCell, fault: Injection) -> Trial:
-    def asking(numbers: Iterable[int]) -> None:
+def _call_model(cell: DeliveryCell, fault: Injection) -> Trial:
+    def send_calls(numbers: Iterable[int]) -> None:
         def request(number: int) -> tuple[str, str, bytes | None]:
             return "POST", "/v1/chat/completions", bodies[number % len(bodies)]
 
-        _ask(MODEL, numbers, request, tls=_in_handshake(cell))
+        _send_requests(MODEL, numbers, request, tls=_needs_handshake(cell))
 
     fault_class = load(cell.fault)
-    whole = fault_class.layer != "stream"
-    streams = not whole or trait(fault_class, "of_model")
-    ways = [False] * WHOLE_OF_STREAMED * whole + [True] * streams
-    long = fault_class.layer == "context"
-    bodies = [_chat(stream=stream, tools=tools, long=long) for stream in ways for tools in (True, False)]
-    return _trial(_agent(cell, asking), cell, fault, services={MODEL: _RememberingModel(_at_work(cell))})
+    has_whole_answers = fault_class.layer != "stream"
+    streams = not has_whole_answers or trait(fault_class, "of_model")
+    stream_choices = [False] * WHOLE_OF_STREAMED * has_whole_answers + [True] * streams
+    is_long = fault_class.layer == "context"
+    bodies = [
+        _build_chat_request(stream=stream, tools=tools, long=is_long)
+        for stream in stream_choices
+        for tools in (True, False)
+    ]
+    return _run_trial(_make_agent(cell, send_calls), cell, fault, services={MODEL: _RememberingModel(_make_work(cell))})
 
 
-def _agent(cell: DeliveryCell, calling: Callable[[Iterable[int]], None]) -> Callable[[str], str]:
+def _make_agent(cell: DeliveryCell, calling: Callable[[Iterable[int]], None]) -> Callable[[str], str]:
     """An agent that makes the calls of a cell, by as many callers as its fault needs. One that is killed goes on with
     the next call."""
     callers = CALLERS.get(cell.fault, 1)
     own = iter(range(cell.calls - (callers - 1) * (cell.calls // callers)))
 
     def agent(_: str) -> str:
-        others = [threading.Thread(target=calling, args=(range(cell.calls // callers),)) for _ in range(callers - 1)]
-        for other in others:
-            other.start()
+        threads = [threading.Thread(target=calling, args=(range(cell.calls // callers),)) for _ in range(callers - 1)]
+        for thread in threads:
+            thread.start()
         calling(own)
-        for other in others:
-            other.join()
+        for thread in threads:
+            thread.join()
         return "done"
 
     return agent
 
 
-def _at_work(cell: DeliveryCell) -> Callable[[], object]:
+def _make_work(cell: DeliveryCell) -> Callable[[], object]:
     """The function that a target calls at each call: nothing but what the fault needs."""
     if cell.fault in CALLERS:
         return partial(system.sleep, BUSY_S)
-    return system.utc if cell.fault in TIMED else lambda: None
+    return system.utc if cell.fault in CLOCK_FAULTS else lambda: None
 
 
-def _in_handshake(cell: DeliveryCell) -> bool:
+def _needs_handshake(cell: DeliveryCell) -> bool:
     """True if the fault is met in the handshake of TLS, which takes a client of https."""
     return bool(trait(load(cell.fault), "refuses_at") == "handshake")
 
@@ -164,17 +176,17 @@ class _RememberingModel(OfflineModel):
     def _answer(self, shape: Format, method: str, environ: Mapping[str, Any], body: bytes) -> Answered:
         self._at_work()
         key = environ["PATH_INFO"], body
-        known = self._answers.get(key)
-        if known is None:
+        answer = self._answers.get(key)
+        if answer is None:
             status, fields, parts = super()._answer(shape, method, environ, body)
-            known = status, fields, tuple(parts)
+            answer = status, fields, tuple(parts)
             if len(self._answers) < ANSWERS_MAX:
-                self._answers[key] = known
-        return known
+                self._answers[key] = answer
+        return answer
 
 
 SEAMS: Mapping[str, tuple[Callable[[DeliveryCell, Injection], Trial], str]] = {
-    "function": (_function, "get_order"), "service": (_service, SHOP), "model": (_model, MODEL),
+    "function": (_call_function, "get_order"), "service": (_call_service, SHOP), "model": (_call_model, MODEL),
 }  # fmt: skip
 """The seams, and the target in each."""
 
@@ -185,7 +197,7 @@ def _pass_time(number: int) -> None:
         system.sleep(STEP_S)
 
 
-def _ask(
+def _send_requests(
     host: str, numbers: Iterable[int], request: Callable[[int], tuple[str, str, bytes | None]], *, tls: bool
 ) -> None:
     """Sends so many requests over one connection, or the next if one is lost."""
@@ -198,11 +210,11 @@ def _ask(
                 connection = socket.create_connection((host, 443 if tls else 80), timeout=TIMEOUT_S)
                 if context is not None:
                     connection = context.wrap_socket(connection, server_hostname=host)
-            connection.sendall(_spelt(host, *request(number)))
-            kept = _answered(connection)
+            connection.sendall(_encode_request(host, *request(number)))
+            is_reusable = _read_answer(connection)
         except OSError:  # whatever it was, the fault's witness says if it was the fault
-            kept = False
-        if connection is not None and not kept:
+            is_reusable = False
+        if connection is not None and not is_reusable:
             connection.close()
             connection = None
 
@@ -211,7 +223,7 @@ _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)")
 
 
 @cache
-def _spelt(host: str, method: str, path: str, body: bytes | None) -> bytes:
+def _encode_request(host: str, method: str, path: str, body: bytes | None) -> bytes:
     """A request as bytes."""
     lines = [f"{method} {path} HTTP/1.1", f"Host: {host}", "Accept: */*"]
     if body is not None:
@@ -219,15 +231,15 @@ def _spelt(host: str, method: str, path: str, body: bytes | None) -> bytes:
     return "\r\n".join([*lines, "", ""]).encode() + (body or b"")
 
 
-def _answered(connection: socket.socket) -> bool:
+def _read_answer(connection: socket.socket) -> bool:
     """Reads an answer to its end; True if the connection may be asked again. A client of the standard library takes as
     long for its headers as all of the lab does for the call. Raises OSError: the connection failed, or nothing came in
     time."""
     data = b""
     while b"\r\n\r\n" not in data:
-        if not (part := connection.recv(65536)):
+        if not (received := connection.recv(65536)):
             return False
-        data += part
+        data += received
     head, _, body = data.partition(b"\r\n\r\n")
     fields = head.lower() + b"\r\n"
     length = _LENGTH.search(fields)
@@ -236,40 +248,40 @@ def _answered(connection: socket.socket) -> bool:
             pass
         return False
     while len(body) < int(length[1]) if length else not body.endswith(b"0\r\n\r\n"):
-        if not (part := connection.recv(65536)):
+        if not (received := connection.recv(65536)):
             return False
-        body += part
+        body += received
     return b"\r\nconnection: close" not in fields
 
 
-def _chat(*, stream: bool, tools: bool, long: bool) -> bytes:
+def _build_chat_request(*, stream: bool, tools: bool, long: bool) -> bytes:
     """A request to a model. With `tools`, it is to make a call. A long conversation holds two results of a tool."""
     parameters = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
     tool = {"type": "function", "function": {"name": "current_weather", "parameters": parameters}}
 
-    def asked_for(call: str, warmth: float) -> list[dict[str, Any]]:
+    def build_tool_exchange(call_id: str, warmth: float) -> list[dict[str, Any]]:
         function = {"name": "current_weather", "arguments": '{"city": "Oslo"}'}
         return [
             {
                 "role": "assistant",
                 "content": None,
-                "tool_calls": [{"id": call, "type": "function", "function": function}],
+                "tool_calls": [{"id": call_id, "type": "function", "function": function}],
             },
-            {"role": "tool", "tool_call_id": call, "content": json.dumps({"temp": warmth})},
+            {"role": "tool", "tool_call_id": call_id, "content": json.dumps({"temp": warmth})},
         ]
 
     system = {"role": "system", "content": "You are a helpful assistant."}
-    asked = {"role": "user", "content": "How warm is it in Paris?" if tools else QUESTIONS[stream]}
-    before: list[dict[str, Any]] = [
+    question = {"role": "user", "content": "How warm is it in Paris?" if tools else QUESTIONS[stream]}
+    earlier_messages: list[dict[str, Any]] = [
         {"role": "user", "content": "Is Zürich a city?"},
         {"role": "assistant", "content": "Zürich is a city in Switzerland."},
         {"role": "user", "content": "How warm is it in Oslo, and now?"},
-        *asked_for("c1", 21.5),
-        *asked_for("c2", 19.0),
+        *build_tool_exchange("c1", 21.5),
+        *build_tool_exchange("c2", 19.0),
         {"role": "assistant", "content": "21.5 degrees in Oslo, and 19 now."},
     ]
-    messages = [system, *(before if long else ()), asked]
-    offered = {"tools": [tool]} if tools else {}
+    messages = [system, *(earlier_messages if long else ()), question]
+    tool_fields = {"tools": [tool]} if tools else {}
     return json.dumps(
-        {"model": "gpt-5", "messages": messages, "stream": stream, **offered}, ensure_ascii=False
+        {"model": "gpt-5", "messages": messages, "stream": stream, **tool_fields}, ensure_ascii=False
     ).encode()

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from chaoslab.base.jsonable import shown
+from chaoslab.base.jsonable import show_value
 from chaoslab.core.conversation import Conversation, Turn
 from chaoslab.core.plan import Injection
 from chaoslab.execution.agents.functions import Fresh
@@ -18,80 +18,82 @@ NOT_ASKED = ("faults", "logs", "order")
 """The options that the test states otherwise, or not at all."""
 
 
-def text_of(trial: Trial, variation: Variation, name: str) -> str:
+def render_test(trial: Trial, variation: Variation, name: str) -> str:
     """The test of a variation of this trial's agent. `name`: what it is called after. Raises ValueError: something has
     no name that a test could import."""
     if trial.asked is None:
         raise ValueError("this trial holds no agent to run again: give one of lab.run or lab.run_many")
-    asked, imports = trial.asked, dict[str, dict[str, None]]()
-    words = [_word(asked.agent, imports), _word(asked.prompt, imports)]
-    for each in fields(RunOptions):
-        value = getattr(asked, each.name)
-        if each.name not in NOT_ASKED and value != each.default and not (value in ((), [], {}) or value is None):
-            words.append(f"{each.name}={_word(value, imports)}")
-    if asked.seed == RunOptions.__dataclass_fields__["seed"].default:
-        words.append(f"seed={asked.seed}")
+    arguments, imports = trial.asked, dict[str, dict[str, None]]()
+    argument_texts = [_render_value(arguments.agent, imports), _render_value(arguments.prompt, imports)]
+    for option in fields(RunOptions):
+        value = getattr(arguments, option.name)
+        if option.name not in NOT_ASKED and value != option.default and not (value in ((), [], {}) or value is None):
+            argument_texts.append(f"{option.name}={_render_value(value, imports)}")
+    if arguments.seed == RunOptions.__dataclass_fields__["seed"].default:
+        argument_texts.append(f"seed={arguments.seed}")
     if variation.order:
-        words.append(f"order={ {moment: list(names) for moment, names in variation.order} }".replace("{ ", "{"))
+        argument_texts.append(
+            f"order={ {moment: list(names) for moment, names in variation.order} }".replace("{ ", "{")
+        )
     lines = ["import chaoslab as lab"]
     lines += [f"from {module} import {', '.join(names)}" for module, names in imports.items()]
     lines += ["", "", f"def test_{re.sub(r'[^a-z0-9]+', '_', name.lower()).strip('_')[:70]}():"]
     if trial.number == 1 or not trial.drew:
-        lines += [f"    trial = lab.run({', '.join(words)}, faults=["]
+        lines += [f"    trial = lab.run({', '.join(argument_texts)}, faults=["]
     else:  # the agent's chance is that of this trial
-        lines += [f"    *_, trial = lab.run_many({', '.join(words)}, trials={trial.number}, faults=["]
-    lines += [f"        {_injected(each)}," for each in variation.injections]
+        lines += [f"    *_, trial = lab.run_many({', '.join(argument_texts)}, trials={trial.number}, faults=["]
+    lines += [f"        {_render_injection(option)}," for option in variation.injections]
     return "\n".join([*lines, "    ])", '    assert trial.outcome in ("correct", "degraded"), trial.story()', ""])
 
 
-def _injected(injection: Injection) -> str:
+def _render_injection(injection: Injection) -> str:
     """The call of `lab.inject` that makes it."""
     (choice,) = injection.choices
     target = injection.targets[0] if len(injection.targets) == 1 else list(injection.targets)
-    usual = f"{choice.fault} on {', '.join(injection.targets)}"
-    given: dict[str, Any] = {} if injection.name == usual else {"name": injection.name}
-    given |= {"chance": injection.chance} if injection.chance != 1 else {}
-    given |= {"calls": list(injection.calls)} if injection.calls else {}
-    given |= {**injection.triggers, **choice.params}
-    words = [repr(choice.fault), repr(target), *(f"{key}={value!r}" for key, value in given.items())]
-    return f"lab.inject({', '.join(words)})"
+    default_name = f"{choice.fault} on {', '.join(injection.targets)}"
+    keywords: dict[str, Any] = {} if injection.name == default_name else {"name": injection.name}
+    keywords |= {"chance": injection.chance} if injection.chance != 1 else {}
+    keywords |= {"calls": list(injection.calls)} if injection.calls else {}
+    keywords |= {**injection.triggers, **choice.params}
+    argument_texts = [repr(choice.fault), repr(target), *(f"{key}={value!r}" for key, value in keywords.items())]
+    return f"lab.inject({', '.join(argument_texts)})"
 
 
-def _turn(turn: Turn) -> str:
+def _render_turn(turn: Turn) -> str:
     if turn.say and not turn.after_s:
         return repr(turn.say)
-    own = [repr(turn.say)] if turn.say else [f"reply={dict(turn.reply)!r}"]
-    return f"lab.turn({', '.join([*own, *([f'after_s={turn.after_s}'] if turn.after_s else [])])})"
+    argument_texts = [repr(turn.say)] if turn.say else [f"reply={dict(turn.reply)!r}"]
+    return f"lab.turn({', '.join([*argument_texts, *([f'after_s={turn.after_s}'] if turn.after_s else [])])})"
 
 
-def _word(value: Any, imports: dict[str, dict[str, None]]) -> str:
+def _render_value(value: Any, imports: dict[str, dict[str, None]]) -> str:
     """The value as Python text; what is imported for it is added to `imports`."""
     if value is None or isinstance(value, bool | int | float | str):
         return repr(value)
     if isinstance(value, Fresh):
-        return f"lab.fresh({_word(value.make, imports)})"
+        return f"lab.fresh({_render_value(value.make, imports)})"
     if isinstance(value, Conversation):
-        return f"lab.turns({', '.join(_turn(each) for each in value.turns)})"
+        return f"lab.turns({', '.join(_render_turn(item) for item in value.turns)})"
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{key!r}: {_word(each, imports)}" for key, each in value.items()) + "}"
+        return "{" + ", ".join(f"{key!r}: {_render_value(item, imports)}" for key, item in value.items()) + "}"
     if isinstance(value, Sequence):
-        return "[" + ", ".join(_word(each, imports) for each in value) + "]"
+        return "[" + ", ".join(_render_value(item, imports) for item in value) + "]"
     module, name = getattr(value, "__module__", ""), getattr(value, "__qualname__", "")
-    found: Any = sys.modules.get(module or "")
-    for part in name.split("."):
-        found = getattr(found, part, None)
+    value_there: Any = sys.modules.get(module or "")
+    for attribute in name.split("."):
+        value_there = getattr(value_there, attribute, None)
     if not name:  # an object that a module holds under a name of its own
         module, name = next(
             (
-                (module, own)
-                for module, each in list(sys.modules.items())
-                for own, other in list(vars(each).items() if hasattr(each, "__dict__") else ())
-                if other is value and not module.startswith("chaoslab")
+                (module, global_name)
+                for module, item in list(sys.modules.items())
+                for global_name, global_value in list(vars(item).items() if hasattr(item, "__dict__") else ())
+                if global_value is value and not module.startswith("chaoslab")
             ),
             ("", ""),
         )
-        found = value if name else None
-    if found is None or module == "__main__":
-        raise ValueError(f"{shown(value)} has no name that a test could import: define it in a module")
+        value_there = value if name else None
+    if value_there is None or module == "__main__":
+        raise ValueError(f"{show_value(value)} has no name that a test could import: define it in a module")
     imports.setdefault(module, {}).setdefault(name.partition(".")[0])
     return name

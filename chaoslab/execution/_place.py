@@ -13,7 +13,7 @@ from chaoslab.worlds.virtual.context import own_line
 
 Again = Callable[[], Callable[[], Any] | None]
 """Gives the work of the next process, or None."""
-LOOK_S = 0.01
+POLL_S = 0.01
 """The time between two looks at what is under way, in real time."""
 
 
@@ -53,8 +53,10 @@ class TrialPlace(Protocol):
     def aside(self, work: Callable[[], None]) -> None:
         """Runs the work in this world, before the trial or after it. It takes none of the trial's time."""
 
-    def turns(self, order: Dice | Mapping[int, Sequence[str]], told: Callable[[Sequence[str]], object]) -> Turns | None:
-        """The turns of calls that begin at the same moment; None in real time. `order`, `told`: as in
+    def turns(
+        self, order: Dice | Mapping[int, Sequence[str]], on_order: Callable[[Sequence[str]], object]
+    ) -> Turns | None:
+        """The turns of calls that begin at the same moment; None in real time. `order`, `on_order`: as in
         `Turns`."""
 
     def pace(self, function: str) -> int:
@@ -62,7 +64,7 @@ class TrialPlace(Protocol):
         included. Ends an endless trial."""
 
 
-class Here:
+class RealTimePlace:
     """This process, in real time. The first call after the deadline raises SystemExit, and `late` describes it. Agents
     do not take SystemExit for a failure, event loops stop at it, and threads end by it silently."""
 
@@ -76,7 +78,7 @@ class Here:
     def warnings(self) -> list[str]:
         return []
 
-    def turns(self, order: Dice | Mapping[int, Sequence[str]], told: Callable[[Sequence[str]], object]) -> None:
+    def turns(self, order: Dice | Mapping[int, Sequence[str]], on_order: Callable[[Sequence[str]], object]) -> None:
         """None: nothing happens at the same moment."""
 
     def pace(self, function: str) -> int:
@@ -85,9 +87,9 @@ class Here:
         self.late = self.late or f"{own_line()} calls {function} after the deadline of {self.deadline_s:g} s"
         raise SystemExit(self.late)
 
-    def runaway(self, why: str) -> None:
+    def runaway(self, reason: str) -> None:
         """Ends an endless trial at its next call of a function."""
-        self.late = self.late or why
+        self.late = self.late or reason
 
     def entered(self) -> AbstractContextManager[None]:
         return nullcontext()
@@ -95,12 +97,12 @@ class Here:
     def settle(self, within_s: float, busy: Callable[[], Sequence[str]]) -> None:
         until_s = system.monotonic() + within_s
         while busy() and system.monotonic() < until_s:
-            system.sleep(LOOK_S)
+            system.sleep(POLL_S)
 
     async def settle_async(self, within_s: float, busy: Callable[[], Sequence[str]]) -> None:
         until_s = system.monotonic() + within_s
         while busy() and system.monotonic() < until_s:
-            await system.asleep(LOOK_S)
+            await system.asleep(POLL_S)
 
     def pending(self, busy: Callable[[], Sequence[str]]) -> list[str]:
         return [*busy()]

@@ -7,77 +7,79 @@ from contextlib import suppress
 from typing import Any, cast
 
 from chaoslab.base.identity import canonical
-from chaoslab.base.jsonable import shown as shown
+from chaoslab.base.jsonable import show_value as shown
 from chaoslab.base.jsonable import to_jsonable
 from chaoslab.base.phrases import a
 from chaoslab.base.registry import did_you_mean
 from chaoslab.core.plan import Injection
-from chaoslab.execution.agents.functions import Fresh, NamedTool, bare, misfit, name_of
+from chaoslab.execution.agents.functions import Fresh, NamedTool, explain_misfit, name_of, unwrap_tool
 from chaoslab.execution.forked import can_fork
-from chaoslab.execution.upstreams import check_bases, of_model
+from chaoslab.execution.upstreams import check_bases, is_of_model
 from chaoslab.model.app import ModelApp
 from chaoslab.seams import adapters
 from chaoslab.seams.adapters.mcp import McpTool
 from chaoslab.seams.functions import native_errors
-from chaoslab.seams.functions.inside import is_object, own_name, unasked, ways_in
-from chaoslab.seams.gateway.routes import GatewayRoute, routes
+from chaoslab.seams.functions.inside import is_object, own_name, unasked_parameters, ways_in
+from chaoslab.seams.gateway.routes import GatewayRoute, parse_routes
 from chaoslab.seams.services.app import address_of, kind_of
 
 HOST = re.compile(r"[a-z0-9_][a-z0-9_.-]*(:[0-9]{1,5})?")
 """Host names, with or without a port, in lower case only, since clients fold a name before they look it up."""
 
 
-def a_list(where: str, value: Any, like: str) -> list[Any]:
+def require_list(option: str, value: Any, example: str) -> list[Any]:
     """The value as a list; None gives an empty one. Texts, sets and tools of a framework are refused: iterating over
     them yields letters, fields, or an arbitrary order."""
-    other = isinstance(value, str | bytes | Mapping | Set) or _is_tool(value)
-    if value is not None and (other or not isinstance(value, Iterable)):
-        raise TypeError(f"{where} is {shown(value)}: it should be a list, as in {like}")
+    is_other_kind = isinstance(value, str | bytes | Mapping | Set) or _is_tool(value)
+    if value is not None and (is_other_kind or not isinstance(value, Iterable)):
+        raise TypeError(f"{option} is {shown(value)}: it should be a list, as in {example}")
     return [] if value is None else list(value)
 
 
-def functions(where: str, value: Any) -> list[Any]:
+def parse_functions(option: str, value: Any) -> list[Any]:
     """The tools; those of a mapping under its names."""
     if isinstance(value, Mapping):
-        return _named(where, value)
-    found = a_list(where, value, f"[{name_of(value) if _is_function(value) else 'refund'}]")
-    for function in found:
-        _check_function(where, function)
-    return found
+        return _parse_named_tools(option, value)
+    tools = require_list(option, value, f"[{name_of(value) if _is_function(value) else 'refund'}]")
+    for function in tools:
+        _check_function(option, function)
+    return tools
 
 
-def _named(where: str, value: Mapping[Any, Any]) -> list[Any]:
+def _parse_named_tools(option: str, value: Mapping[Any, Any]) -> list[Any]:
     for name, tool in value.items():
         if not isinstance(name, str) or not name:
-            raise TypeError(f"{where} has {shown(name)} as a name: it should be a text, as in {{'refund': refund}}")
-        _check_function(where, tool)
+            raise TypeError(f"{option} has {shown(name)} as a name: it should be a text, as in {{'refund': refund}}")
+        _check_function(option, tool)
         if isinstance(tool, McpTool) and tool.name != name:
-            raise ValueError(f"{where} has mcp_tool('{tool.name}') as '{name}': it has its name already")
-        other = next((known for known, same in value.items() if same == tool), name)
-        if other != name:
+            raise ValueError(f"{option} has mcp_tool('{tool.name}') as '{name}': it has its name already")
+        same_tool_name = next((known_name for known_name, known_tool in value.items() if known_tool == tool), name)
+        if same_tool_name != name:
             raise ValueError(
-                f"{where} has one function as '{other}' and '{name}': each name needs a function of its own"
+                f"{option} has one function as '{same_tool_name}' and '{name}': each name needs a function of its own"
             )
     return [NamedTool(name, tool) for name, tool in value.items()]
 
 
-def _check_function(where: str, value: Any) -> None:
+def _check_function(option: str, value: Any) -> None:
     """Raises TypeError if it cannot be told which function the agent calls by this."""
-    of_class = isinstance(value, type)
-    if _is_tool(value) or (callable(value) and not of_class and not (is_object(value) and ways_in(value))):
+    is_class = isinstance(value, type)
+    if _is_tool(value) or (callable(value) and not is_class and not (is_object(value) and ways_in(value))):
         return
-    held = value.__name__ if of_class else "tool"
-    named = re.sub(r"(?<!^)(?=[A-Z])", "_", value.__name__).lower() if of_class else own_name(value) or "refund"
-    like = f"as in {where}={{'{named}': {held}.{next((way for way in ways_in(value) if way != '__call__'), 'run')}}}"
-    if of_class:
+    holder_name = value.__name__ if is_class else "tool"
+    suggested_name = (
+        re.sub(r"(?<!^)(?=[A-Z])", "_", value.__name__).lower() if is_class else own_name(value) or "refund"
+    )
+    example = f"as in {option}={{'{suggested_name}': {holder_name}.{next((method for method in ways_in(value) if method != '__call__'), 'run')}}}"
+    if is_class:
         raise TypeError(
-            f"{where} has the class {held} in it: give the function that does its work, under the tool's name, {like}"
+            f"{option} has the class {holder_name} in it: give the function that does its work, under the tool's name, {example}"
         )
-    kinds = ", ".join(each.tools for each in adapters.adapters() if each.tools)
-    itself = ", or tool.__call__ if the agent calls the object itself" if callable(value) else ""
+    kinds = ", ".join(adapter.tools for adapter in adapters.adapters() if adapter.tools)
+    call_hint = ", or tool.__call__ if the agent calls the object itself" if callable(value) else ""
     raise TypeError(
-        f"{where} has {shown(value)} in it: it should be a function, or a framework's tool ({kinds}); of another "
-        f"framework, give the function that its tool calls, {like}{itself}"
+        f"{option} has {shown(value)} in it: it should be a function, or a framework's tool ({kinds}); of another "
+        f"framework, give the function that its tool calls, {example}{call_hint}"
     )
 
 
@@ -86,28 +88,28 @@ def _is_function(value: Any) -> bool:
 
 
 def _is_tool(value: Any) -> bool:
-    return adapters.of_tool(value) is not None
+    return adapters.adapter_of_tool(value) is not None
 
 
-def services(value: Any) -> dict[str, Any]:
+def parse_services(value: Any) -> dict[str, Any]:
     """The services by name: a host, or a host and a port."""
     if value is not None and not isinstance(value, Mapping):
         raise TypeError(f"services is {shown(value)}: it should be applications by host name, as in {{'bank': app}}")
-    found = dict(value or {})
-    there: dict[tuple[str, int], str] = {}
-    for name, app in found.items():
+    services_by_name = dict(value or {})
+    owners: dict[tuple[str, int], str] = {}
+    for name, app in services_by_name.items():
         _check_service_name(name)
-        made = app.make() if isinstance(app, Fresh) else app
+        application = app.make() if isinstance(app, Fresh) else app
         try:
-            kind_of(made)
+            kind_of(application)
         except TypeError as error:
-            raise TypeError(f"services has {shown(made)} as '{name}': {error}") from None
+            raise TypeError(f"services has {shown(application)} as '{name}': {error}") from None
         host, ports = address_of(name)
         for port in ports:
-            other = there.setdefault((host, port), name)
-            if other != name:
-                raise ValueError(f"services has two at {host}:{port}: '{other}' and '{name}'; leave one of them out")
-    return found
+            owner = owners.setdefault((host, port), name)
+            if owner != name:
+                raise ValueError(f"services has two at {host}:{port}: '{owner}' and '{name}'; leave one of them out")
+    return services_by_name
 
 
 def check_lost(injections: Iterable[Injection], services: Mapping[str, Any]) -> None:
@@ -147,108 +149,108 @@ def check_elsewhere(value: Any, world: str) -> None:
         raise ValueError("elsewhere is about the virtual network: it needs world='virtual'")
 
 
-def models(value: Any, services: Mapping[str, Any]) -> tuple[str, ...]:
+def parse_models(value: Any, services: Mapping[str, Any]) -> tuple[str, ...]:
     """The services that speak a model's API: those named, and those that are the lab's own models."""
-    named = a_list("models", value, "['api.openai.com']")
-    for name in named:
+    model_names = require_list("models", value, "['api.openai.com']")
+    for name in model_names:
         if not isinstance(name, str) or name not in services:
             hint = did_you_mean(str(name), services) if services else "there are no services"
             raise LookupError(f"models names {shown(name)}, which is no service: {hint}")
     for name, app in services.items():
         if isinstance(app, ModelApp):
-            twice = [other for other, same in services.items() if same is app]
-            if len(twice) > 1:
+            same_model_names = [other_name for other_name, other_app in services.items() if other_app is app]
+            if len(same_model_names) > 1:
                 raise ValueError(
-                    f"services has one model as '{twice[0]}' and '{twice[1]}': each needs an object of its own"
+                    f"services has one model as '{same_model_names[0]}' and '{same_model_names[1]}': each needs an object of its own"
                 )
             app.check(name)
-    return tuple(name for name, app in services.items() if name in named or _is_model(app))
+    return tuple(name for name, app in services.items() if name in model_names or _is_model(app))
 
 
 def _is_model(service: Any) -> bool:
-    return of_model(service) if isinstance(service, GatewayRoute) else isinstance(service, ModelApp)
+    return is_of_model(service) if isinstance(service, GatewayRoute) else isinstance(service, ModelApp)
 
 
-def upstreams(value: Any, world: str, *, isolate: bool) -> dict[str, GatewayRoute]:
+def parse_upstreams(value: Any, world: str, *, isolate: bool) -> dict[str, GatewayRoute]:
     """The services behind a gateway, by name."""
     if value is not None and not isinstance(value, Mapping):
         raise TypeError(f"upstreams is {shown(value)}: it should be addresses by name, as in {{'crm': 'http://…'}}")
-    found = dict(value or {})
-    if not found:
+    addresses = dict(value or {})
+    if not addresses:
         return {}
     if world != "local":
         raise ValueError("upstreams are services of real time: they need world='local'")
     if isolate:
         raise ValueError("upstreams stand behind a gateway of this process: leave isolate= out")
-    known = routes(f"{name}={url}" for name, url in found.items())
-    check_bases(known)
-    return known
+    gateway_routes = parse_routes(f"{name}={url}" for name, url in addresses.items())
+    check_bases(gateway_routes)
+    return gateway_routes
 
 
-def effects(value: Any, tools: Mapping[str, Any], *, of_services: bool = False) -> list[Mapping[str, Any]]:
+def parse_effects(value: Any, tools: Mapping[str, Any], *, of_services: bool = False) -> list[Mapping[str, Any]]:
     """The stated effects in the form of a call's arguments. `tools`: the functions with effects, by name.
     `of_services`: there are services, whose effects may have any name."""
-    like = "{'effect': 'refund', 'order': 17}"
-    single = isinstance(value, Mapping) and "effect" in value
-    found = a_list("effects", value, f"[{shown(value) if single else like}]")
-    for effect in found:
+    example = "{'effect': 'refund', 'order': 17}"
+    is_single = isinstance(value, Mapping) and "effect" in value
+    effect_list = require_list("effects", value, f"[{shown(value) if is_single else example}]")
+    for effect in effect_list:
         if not isinstance(effect, Mapping) or "effect" not in effect:
-            raise TypeError(f"effects has {shown(effect)} in it: it should be as in {like}, with the name of a tool")
+            raise TypeError(f"effects has {shown(effect)} in it: it should be as in {example}, with the name of a tool")
         if effect["effect"] not in tools and of_services and isinstance(effect["effect"], str):
             continue
         if effect["effect"] not in tools:
             hint = did_you_mean(str(effect["effect"]), tools) if tools else "there are no tools"
             raise LookupError(f"effects names {shown(effect['effect'])}, which is no tool: {hint}")
-        known = _parameters(tools[effect["effect"]])
+        parameters = _parameters(tools[effect["effect"]])
         for name in effect:
-            if known and name not in ("effect", *known):
-                hint = did_you_mean(str(name), known)
+            if parameters and name not in ("effect", *parameters):
+                hint = did_you_mean(str(name), parameters)
                 raise LookupError(f"effects has {shown(name)}, no parameter of {effect['effect']}: {hint}")
-    return [{name: _stated(effect, value) for name, value in effect.items()} for effect in found]
+    return [{name: _to_argument_form(effect, value) for name, value in effect.items()} for effect in effect_list]
 
 
-def check_effects(where: str, names: Iterable[Any], tools: Sequence[str], *, of_services: bool) -> None:
+def check_effects(option: str, names: Iterable[Any], tools: Sequence[str], *, of_services: bool) -> None:
     """Checks names of effects: those of tools, and requests such as "POST /orders" if there are services."""
     for name in names:
         if name not in tools and not (of_services and isinstance(name, str) and " /" in name):
             raise LookupError(
-                f"{where} has {shown(name)}: no tool with effects is called so: {did_you_mean(str(name), tools)}"
+                f"{option} has {shown(name)}: no tool with effects is called so: {did_you_mean(str(name), tools)}"
             )
 
 
-def _stated(effect: Any, value: Any) -> Any:
+def _to_argument_form(effect: Any, value: Any) -> Any:
     """The value in the form of a call's arguments. A list is a choice of values; any other collection is one value."""
-    told = [to_jsonable(one, depth=1) for one in (value if isinstance(value, list) else [value])]
-    _check_text(f"effects has {shown(effect)} in it", told)
-    return told if isinstance(value, list | tuple | Set) else told[0]
+    choices = [to_jsonable(choice, depth=1) for choice in (value if isinstance(value, list) else [value])]
+    _check_text(f"effects has {shown(effect)} in it", choices)
+    return choices if isinstance(value, list | tuple | Set) else choices[0]
 
 
-def _check_text(where: str, value: Any) -> None:
+def _check_text(subject: str, value: Any) -> None:
     """Raises ValueError if the value holds text that cannot be encoded."""
     try:
         canonical(value).encode()
     except UnicodeEncodeError as error:
         raise ValueError(
-            f"{where}, with half a surrogate pair ({error.object[error.start]!r}): it should be text"
+            f"{subject}, with half a surrogate pair ({error.object[error.start]!r}): it should be text"
         ) from None
 
 
 def _parameters(tool: Any) -> list[str]:
     """The names of the tool's arguments; empty if only a call would show them."""
-    tool = bare(tool)
+    tool = unwrap_tool(tool)
     try:
         parameters = [] if _is_tool(tool) else list(inspect.signature(tool).parameters.values())
     except (TypeError, ValueError):  # some functions written in C
         return []
-    open_ = any(each.kind in (each.VAR_KEYWORD, each.VAR_POSITIONAL) for each in parameters)
-    hidden = unasked(tool)
-    return [] if open_ else [each.name for each in parameters if each.name not in hidden]
+    is_open = any(parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL) for parameter in parameters)
+    filled_in = unasked_parameters(tool)
+    return [] if is_open else [parameter.name for parameter in parameters if parameter.name not in filled_in]
 
 
-def facts(value: Any) -> list[list[str]]:
+def parse_facts(value: Any) -> list[list[str]]:
     """The stated facts, each as a list of its spellings."""
-    found = []
-    for fact in a_list("facts", value, f"[{shown(value)}]" if isinstance(value, str) else "['30']"):
+    fact_list = []
+    for fact in require_list("facts", value, f"[{shown(value)}]" if isinstance(value, str) else "['30']"):
         spellings = [fact] if isinstance(fact, str) else list(fact) if isinstance(fact, list | tuple) else []
         if not spellings or not all(isinstance(spelling, str) and spelling.strip() for spelling in spellings):
             raise TypeError(
@@ -256,33 +258,33 @@ def facts(value: Any) -> list[list[str]]:
                 "['30', 'thirty']"
             )
         _check_text(f"facts has {shown(fact)} in it", spellings)
-        found.append(spellings)
-    return found
+        fact_list.append(spellings)
+    return fact_list
 
 
-def ignored(value: Any, functions: Sequence[Any]) -> frozenset[str]:
+def parse_ignored(value: Any, functions: Sequence[Any]) -> frozenset[str]:
     """The parameters that are no arguments of a request."""
-    known = sorted({name for function in functions for name in _all_parameters(function)})
-    found = a_list("ignore", value, f"[{shown(value)}]" if isinstance(value, str) else "['context']")
-    for name in found:
-        if name not in known:
-            hint = did_you_mean(str(name), known) if known else "no tool has parameters"
+    parameters = sorted({name for function in functions for name in _all_parameters(function)})
+    ignored_names = require_list("ignore", value, f"[{shown(value)}]" if isinstance(value, str) else "['context']")
+    for name in ignored_names:
+        if name not in parameters:
+            hint = did_you_mean(str(name), parameters) if parameters else "no tool has parameters"
             raise LookupError(f"ignore has {shown(name)} in it, which is no parameter of a tool: {hint}")
-    return frozenset(found)
+    return frozenset(ignored_names)
 
 
 def _all_parameters(tool: Any) -> list[str]:
     """The names of all parameters of the tool's functions, of those too that are filled in."""
-    tool = bare(tool)
-    adapter = adapters.of_tool(tool)
-    found: list[str] = []
+    tool = unwrap_tool(tool)
+    adapter = adapters.adapter_of_tool(tool)
+    parameters: list[str] = []
     for function in [tool] if adapter is None else adapter.functions(tool):
         with suppress(TypeError, ValueError):  # some functions written in C
-            found += inspect.signature(function).parameters
-    return found
+            parameters += inspect.signature(function).parameters
+    return parameters
 
 
-def raises(value: Any, names: Sequence[str]) -> None:
+def check_raises(value: Any, names: Sequence[str]) -> None:
     """Checks the exceptions by which the callers of the tools with these names learn of faults."""
     if isinstance(value, Mapping):
         kinds = (*native_errors.KINDS, native_errors.STATUS)
@@ -290,10 +292,10 @@ def raises(value: Any, names: Sequence[str]) -> None:
             if name not in names:
                 raise LookupError(f"raises names {shown(name)}: {did_you_mean(str(name), [*names, *kinds])}")
     for name in names or [""]:
-        native_errors.of_tool(value, name)
+        native_errors.errors_of_tool(value, name)
 
 
-def isolated(value: Any) -> bool:
+def is_isolated(value: Any) -> bool:
     """True if each trial is to run in a process of its own."""
     if value not in (None, "fork"):
         raise ValueError(f"isolate is {shown(value)}: it should be 'fork' (each trial in a child process) or None")
@@ -302,25 +304,27 @@ def isolated(value: Any) -> bool:
     return value is not None
 
 
-def agent(value: Any, where: str = "agent") -> None:
+def check_agent(value: Any, where: str = "agent") -> None:
     """Checks that an agent can be asked: with the prompt alone, unless a framework calls it. Raises TypeError: it
     cannot."""
-    if isinstance(value, Fresh) or adapters.of_agent(value) is not None:
+    if isinstance(value, Fresh) or adapters.adapter_of_agent(value) is not None:
         return
     if not callable(value):
-        right = adapters.words("a callable", (each.agents for each in adapters.adapters()))
-        raise TypeError(f"{where} is {a(type(value).__name__)}: it should be {right}")
+        expected = adapters.describe_kinds("a callable", (adapter.agents for adapter in adapters.adapters()))
+        raise TypeError(f"{where} is {a(type(value).__name__)}: it should be {expected}")
     if isinstance(value, type) and not issubclass(value, str):
         raise TypeError(
             f"{where} is the class {value.__name__}: it should be an object of it, or lab.fresh(…) of a "
             "function that makes one"
         )
-    if why := misfit(value, "the prompt"):
-        makes = "" if misfit(value) else "; what makes an agent is given as fresh"
-        raise TypeError(f"{where} is {name_of(value)}, which cannot be called with the prompt alone ({why}){makes}")
+    if misfit_reason := explain_misfit(value, "the prompt"):
+        hint = "" if explain_misfit(value) else "; what makes an agent is given as fresh"
+        raise TypeError(
+            f"{where} is {name_of(value)}, which cannot be called with the prompt alone ({misfit_reason}){hint}"
+        )
 
 
-def names_of(tools: Sequence[Any], reads: Sequence[Any], services: Mapping[str, Any]) -> list[str]:
+def collect_names(tools: Sequence[Any], reads: Sequence[Any], services: Mapping[str, Any]) -> list[str]:
     """The names that a fault can be aimed at."""
     names = [*(name_of(function) for function in (*tools, *reads)), *services]
     for name in names:
@@ -332,16 +336,16 @@ def names_of(tools: Sequence[Any], reads: Sequence[Any], services: Mapping[str, 
     return names
 
 
-def state(given: Any) -> Callable[[], Any] | None:
+def check_state(function: Any) -> Callable[[], Any] | None:
     """The function that reads the world's state. Raises TypeError: it cannot be called without arguments."""
-    if given is None:
+    if function is None:
         return None
-    if not callable(given):
+    if not callable(function):
         raise TypeError(
-            f"state is {shown(given)}: it should be a function that returns the state, as in lambda: orders"
+            f"state is {shown(function)}: it should be a function that returns the state, as in lambda: orders"
         )
-    if inspect.iscoroutinefunction(given):
-        raise TypeError(f"state is {shown(given)}, which is async: it should be a plain function")
-    if why := misfit(given):
-        raise TypeError(f"state is {shown(given)}, which cannot be called without arguments ({why})")
-    return cast(Callable[[], Any], given)
+    if inspect.iscoroutinefunction(function):
+        raise TypeError(f"state is {shown(function)}, which is async: it should be a plain function")
+    if misfit_reason := explain_misfit(function):
+        raise TypeError(f"state is {shown(function)}, which cannot be called without arguments ({misfit_reason})")
+    return cast(Callable[[], Any], function)

@@ -3,7 +3,7 @@ in the environment name it."""
 
 from dataclasses import dataclass
 
-from chaoslab.analysis.opinion import SAID, Unjudged
+from chaoslab.analysis.opinion import SHOWN_MAX, Unjudged
 from chaoslab.analysis.verdict.opinions import Messages
 from chaoslab.base import parsers
 from chaoslab.base.jsonable import line
@@ -16,7 +16,7 @@ TIMEOUT_S = 120.0
 
 
 @dataclass(frozen=True)
-class Words:
+class ModelReply:
     """A model's reply. `tokens_in`, `tokens_out`, `cost_usd`: None if they are unknown."""
 
     text: str
@@ -38,15 +38,15 @@ class Model:
         """The model of the environment. `who`: who needs it. `name`: in place of JUDGE_MODEL. Raises Unjudged: it is
         not named, or its address is none."""
         environment = inherited()
-        given, model = environment.get(URL, ""), name or environment.get(MODEL, "")
-        if not given or not model:
+        address, model = environment.get(URL, ""), name or environment.get(MODEL, "")
+        if not address or not model:
             raise Unjudged(f"{who} needs {URL} and {MODEL}, as in {URL}=http://127.0.0.1:11434/v1 {MODEL}=llama3.1")
         try:
-            return cls(parsers.url(given), model, environment.get(KEY, ""))
+            return cls(parsers.url(address), model, environment.get(KEY, ""))
         except ValueError as error:
-            raise Unjudged(f"{URL}={given[:60]} should be {error}") from None
+            raise Unjudged(f"{URL}={address[:60]} should be {error}") from None
 
-    def ask(self, messages: Messages) -> Words:
+    def ask(self, messages: Messages) -> ModelReply:
         """Its reply. Raises Unjudged: there is none."""
         import httpx
 
@@ -59,27 +59,31 @@ class Model:
             )
         except httpx.HTTPError as error:
             raise Unjudged(
-                f"the judge at {self.url} cannot be reached: {line(str(error) or type(error).__name__, SAID)}"
+                f"the judge at {self.url} cannot be reached: {line(str(error) or type(error).__name__, SHOWN_MAX)}"
             ) from None
         if reply.status_code != 200:
             raise Unjudged(
-                f"the judge at {self.url} answered with status {reply.status_code}: {line(reply.text, SAID)}"
+                f"the judge at {self.url} answered with status {reply.status_code}: {line(reply.text, SHOWN_MAX)}"
             )
         try:
             data = reply.json()
-            said = data["choices"][0]["message"]["content"]
+            text = data["choices"][0]["message"]["content"]
         except (ValueError, LookupError, TypeError, RecursionError):
-            raise Unjudged(f"the judge at {self.url} gave no chat completion: {line(reply.text, SAID)}") from None
-        if not isinstance(said, str):
-            raise Unjudged(f"the judge gave no verdict: {line(str(said), SAID)}")
-        used = data.get("usage")
-        tokens = [used.get(name) if isinstance(used, dict) else None for name in ("prompt_tokens", "completion_tokens")]
-        given, made = (each if type(each) is int and 0 <= each <= 10**12 else None for each in tokens)
-        known = given is not None and made is not None
-        return Words(said, given, made, cost_usd(self.name, given or 0, made or 0) if known else None)
+            raise Unjudged(f"the judge at {self.url} gave no chat completion: {line(reply.text, SHOWN_MAX)}") from None
+        if not isinstance(text, str):
+            raise Unjudged(f"the judge gave no verdict: {line(str(text), SHOWN_MAX)}")
+        usage = data.get("usage")
+        tokens = [
+            usage.get(name) if isinstance(usage, dict) else None for name in ("prompt_tokens", "completion_tokens")
+        ]
+        tokens_in, tokens_out = (count if type(count) is int and 0 <= count <= 10**12 else None for count in tokens)
+        is_known = tokens_in is not None and tokens_out is not None
+        return ModelReply(
+            text, tokens_in, tokens_out, cost_usd(self.name, tokens_in or 0, tokens_out or 0) if is_known else None
+        )
 
 
-def ask(messages: Messages) -> tuple[str, str]:
+def ask_environment_model(messages: Messages) -> tuple[str, str]:
     """The name and the words of the model of the environment, for `judged_by`. Raises Unjudged: there is no reply."""
     model = Model.named("judged_by")
     return model.name, model.ask(messages).text

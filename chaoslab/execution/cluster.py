@@ -32,14 +32,14 @@ from chaoslab.execution.forked import InChild
 from chaoslab.execution.spec import Work
 from chaoslab.execution.workers import (
     CHUNK_MAX,
-    Came,
+    ChunkResult,
     TellNews,
     WorkerLost,
-    all_of,
-    from_here,
-    packed,
-    spread,
-    unpacked,
+    pack_work,
+    run_chunk,
+    unpack_work,
+    use_executor,
+    with_traceback_note,
 )
 from chaoslab.record import provenance
 
@@ -94,15 +94,15 @@ class OnPool:
     def map(self, work: Work[S, R], specs: Iterable[S]) -> Generator[R, None, None]:
         """See `Executor.map`. Specs are read as they are given out. Raises WorkerLost: the pool broke, or ended the
         workers of a batch again and again. NotPicklable: the work cannot be sent."""
-        sent, coming, size = _Sent(packed(work), tuple(self.paths())), iter(specs), 1
+        sent, coming, size = _PackedWork(pack_work(work), tuple(self.paths())), iter(specs), 1
         batch: Sequence[S]
-        out: deque[tuple[Sequence[S], Future[tuple[list[Came[R]], float]], int]] = deque()
-        more = True
+        out: deque[tuple[Sequence[S], Future[tuple[list[ChunkResult[R]], float]], int]] = deque()
+        has_more = True
         try:
-            while more or out:
-                while more and len(out) < self.width * AHEAD:
+            while has_more or out:
+                while has_more and len(out) < self.width * AHEAD:
                     batch = list(islice(coming, size))
-                    more = len(batch) == size
+                    has_more = len(batch) == size
                     if batch:
                         out.append((batch, self._given(sent, batch), 0))
                 if not out:
@@ -110,19 +110,21 @@ class OnPool:
                 batch, future, lost = out.popleft()
                 try:
                     with self.heard():
-                        came, took_s = self._result(future, work, batch)
+                        chunk_results, took_s = self._result(future, work, batch)
                 except BrokenExecutor as error:
-                    raise WorkerLost(f"the pool broke in {_named(work, batch)}: {describe_error(error)}") from error
+                    raise WorkerLost(
+                        f"the pool broke in {_name_batch(work, batch)}: {describe_error(error)}"
+                    ) from error
                 except Exception as error:
                     if type(error).__name__ != "KilledWorker":  # Dask's, which may not be installed
                         raise
                     if lost == AGAIN:
-                        why = f"the workers that did {_named(work, batch)} were ended, {AGAIN} times over"
-                        raise WorkerLost(f"{why}: {describe_error(error)}") from error
+                        reason = f"the workers that did {_name_batch(work, batch)} were ended, {AGAIN} times over"
+                        raise WorkerLost(f"{reason}: {describe_error(error)}") from error
                     out.appendleft((batch, self._given(sent, batch), lost + 1))
                     continue
-                for each in came:
-                    yield from each.of_it()
+                for chunk_result in chunk_results:
+                    yield from chunk_result.of_it()
                 each_s = took_s / len(batch)
                 size = max(1, min(BATCH_MAX, size * 4, int(BATCH_S / each_s) if each_s > 0 else BATCH_MAX))
         finally:
@@ -130,22 +132,22 @@ class OnPool:
                 future.cancel()
 
     def _result(
-        self, future: Future[tuple[list[Came[R]], float]], work: Work[S, R], batch: Sequence[S]
-    ) -> tuple[list[Came[R]], float]:
+        self, future: Future[tuple[list[ChunkResult[R]], float]], work: Work[S, R], batch: Sequence[S]
+    ) -> tuple[list[ChunkResult[R]], float]:
         """The result of a batch, unless no worker is left to do it."""
         seen_s = system.monotonic()
         while self.left is not None and not wait([future], LOOK_S).done:
             if self.left():
                 seen_s = system.monotonic()
             elif system.monotonic() - seen_s > GONE_S:
-                raise WorkerLost(f"all workers are gone since {GONE_S:g} s, with {_named(work, batch)} in hand")
+                raise WorkerLost(f"all workers are gone since {GONE_S:g} s, with {_name_batch(work, batch)} in hand")
         return future.result()
 
-    def _given(self, sent: _Sent, batch: Sequence[S]) -> Future[tuple[list[Came[R]], float]]:
-        return self.pool.submit(_done, sent, batch, self.limit_s)
+    def _given(self, sent: _PackedWork, batch: Sequence[S]) -> Future[tuple[list[ChunkResult[R]], float]]:
+        return self.pool.submit(_run_batch, sent, batch, self.limit_s)
 
 
-def _named(work: Work[S, Any], batch: Sequence[S]) -> str:
+def _name_batch(work: Work[S, Any], batch: Sequence[S]) -> str:
     first, last = work.named(batch[0]), work.named(batch[-1])
     return first if first == last else f"{first} to {last}"
 
@@ -154,7 +156,7 @@ def _named(work: Work[S, Any], batch: Sequence[S]) -> str:
 
 
 @dataclass(frozen=True)
-class _Sent:
+class _PackedWork:
     """Work as bytes, which are unpacked in the child that does it: so its modules are its own, whatever work of other
     folders was done here before. `paths`: where it looks for them first."""
 
@@ -164,17 +166,17 @@ class _Sent:
     def named(self, spec: Any) -> str:
         """See `Work.named`."""
         with self._there():
-            return unpacked(self.packed).named(spec)
+            return unpack_work(self.packed).named(spec)
 
     @contextmanager
     def opened(self) -> Iterator[Callable[[Any], Any]]:
-        with self._there(), unpacked(self.packed).opened() as do:
+        with self._there(), unpack_work(self.packed).opened() as do:
             yield do
 
     @contextmanager
     def _there(self) -> Iterator[None]:
         before = [*sys.path]
-        sys.path[:0] = map(_there, self.paths)
+        sys.path[:0] = map(_resolve_path, self.paths)
         try:
             yield
         finally:
@@ -182,57 +184,57 @@ class _Sent:
 
 
 @dataclass(frozen=True)
-class _InChunks:
+class _ChunkedWork:
     """The work with several specs at once, whose results come as one."""
 
-    sent: _Sent
+    sent: _PackedWork
 
     def named(self, specs: Sequence[Any]) -> str:
-        return _named(self.sent, specs)
+        return _name_batch(self.sent, specs)
 
     @contextmanager
-    def opened(self) -> Iterator[Callable[[Sequence[Any]], Came[Any]]]:
+    def opened(self) -> Iterator[Callable[[Sequence[Any]], ChunkResult[Any]]]:
         with self.sent.opened() as do:
-            yield lambda specs: all_of(do, specs)
+            yield lambda specs: run_chunk(do, specs)
 
 
 @dataclass
-class _Standing:
+class _OpenWork:
     """Work that stays open in a child of this thread, from one batch to the next."""
 
-    sent: _Sent
+    sent: _PackedWork
     limit_s: float | None
     todo: deque[Sequence[Any]] = field(default_factory=deque)
 
     def __post_init__(self) -> None:
-        self._done = InChild(self.limit_s, AHEAD).each(_InChunks(self.sent), self._coming())
+        self._done = InChild(self.limit_s, AHEAD).each(_ChunkedWork(self.sent), self._coming())
 
     def _coming(self) -> Iterator[Sequence[Any] | None]:
         while True:
             yield self.todo.popleft() if self.todo else None
 
-    def do(self, batch: Sequence[Any]) -> Generator[Came[Any], None, None]:
+    def do(self, batch: Sequence[Any]) -> Generator[ChunkResult[Any], None, None]:
         """The results as they come from the child: they are unpickled where they are taken. None is asked for behind
         an error."""
         self.todo.extend(batch[n : n + CHUNK_MAX] for n in range(0, len(batch), CHUNK_MAX))
         for n in range(0, len(batch), CHUNK_MAX):
             try:
-                (came,) = next(self._done).of_it()
+                (chunk_result,) = next(self._done).of_it()
             except WorkerLost:  # one of the chunk killed the child or took too long: which is seen one at a time
                 self.todo.clear()
                 self.__post_init__()
                 yield from InChild(self.limit_s, IN_HAND).each(self.sent, batch[n:])
                 return
-            yield came
+            yield chunk_result
 
     def end(self) -> None:
         self._done.close()
 
 
-_own = threading.local()
+_thread_local = threading.local()
 
 
-def _there(path: str) -> str:
+def _resolve_path(path: str) -> str:
     """The path in this worker; that of an archive which was sent is its name alone."""
     if os.sep in path or not path.startswith(ARCHIVE):
         return path
@@ -241,27 +243,27 @@ def _there(path: str) -> str:
     return os.path.join(get_worker().local_directory, path)
 
 
-def _done(sent: _Sent, batch: Sequence[Any], limit_s: float | None) -> tuple[list[Came[Any]], float]:
+def _run_batch(sent: _PackedWork, batch: Sequence[Any], limit_s: float | None) -> tuple[list[ChunkResult[Any]], float]:
     """The results of a batch, and the seconds that they took."""
-    began_s, done = system.monotonic(), list[Came[Any]]()
-    standing: _Standing | None = getattr(_own, "standing", None)
+    began_s, chunk_results = system.monotonic(), list[ChunkResult[Any]]()
+    open_work: _OpenWork | None = getattr(_thread_local, "standing", None)
     try:
-        if standing is None or standing.sent != sent:
-            if standing is not None:
-                standing.end()
-            standing = _own.standing = _Standing(sent, limit_s)
-        with closing(standing.do(batch)) as coming:
-            for came in coming:
-                done.append(came)
-                if came.error is not None:
+        if open_work is None or open_work.sent != sent:
+            if open_work is not None:
+                open_work.end()
+            open_work = _thread_local.standing = _OpenWork(sent, limit_s)
+        with closing(open_work.do(batch)) as coming:
+            for chunk_result in coming:
+                chunk_results.append(chunk_result)
+                if chunk_result.error is not None:
                     break
     except BaseException as error:  # noqa: BLE001 - it is raised again where the results are taken
-        _own.standing = None
-        return [*done, Came.of([], from_here(error))], system.monotonic() - began_s
-    if done[-1].error is not None:
-        standing.end()
-        _own.standing = None
-    return done, system.monotonic() - began_s
+        _thread_local.standing = None
+        return [*chunk_results, ChunkResult.of([], with_traceback_note(error))], system.monotonic() - began_s
+    if chunk_results[-1].error is not None:
+        open_work.end()
+        _thread_local.standing = None
+    return chunk_results, system.monotonic() - began_s
 
 
 # Dask.
@@ -283,7 +285,7 @@ def cluster(
     """
     if not isinstance(on, str):
         width = workers or getattr(on, "_max_workers", None) or os.cpu_count() or 1
-        with spread(lambda limit_s, heard: OnPool(on, width, limit_s, heard)):
+        with use_executor(lambda limit_s, heard: OnPool(on, width, limit_s, heard)):
             yield width
         return
     extras.check_module("a cluster", "distributed", "cluster")
@@ -292,24 +294,26 @@ def cluster(
         if not width:
             raise NoCluster(f"the cluster at {on} has no workers: start one with `dask worker {on}`")
         _check_versions(client, on)
-        here = on == "local"
-        places = {} if here else {str(each.resolve()): _send(client, each, tell) for each in folders}
+        is_local = on == "local"
+        places = {} if is_local else {str(folder.resolve()): _send_folder(client, folder, tell) for folder in folders}
         ended: list[str] = []
-        over: list[bool] = []
-        client.subscribe_topic("all", lambda event: None if over else _lost(event, ended, tell))
+        closing: list[bool] = []
+        client.subscribe_topic("all", lambda event: None if closing else _report_lost(event, ended, tell))
         pool = client.get_executor(pure=False, retries=0)
 
         def paths() -> Sequence[str]:  # those of the scenario that runs come first
             return (
-                sys.path if here else [places[real] for each in sys.path if (real := os.path.realpath(each)) in places]
+                sys.path
+                if is_local
+                else [places[real] for path in sys.path if (real := os.path.realpath(path)) in places]
             )
 
         try:
-            left = lambda: len(client.nthreads())  # noqa: E731
-            with spread(lambda limit_s, heard: OnPool(pool, width, limit_s, heard, paths, left)):
+            count_workers = lambda: len(client.nthreads())  # noqa: E731
+            with use_executor(lambda limit_s, heard: OnPool(pool, width, limit_s, heard, paths, count_workers)):
                 yield width
         finally:
-            over.append(True)  # the next line only asks the scheduler, which tells of the end of all workers first
+            closing.append(True)  # the next line only asks the scheduler, which tells of the end of all workers first
             client.unsubscribe_topic("all")
 
 
@@ -321,15 +325,15 @@ def _client(on: str, workers: int) -> Iterator[Any]:
     if on == "local":
         with ExitStack() as stack:
             stack.enter_context(dask.config.set(QUIET))
-            own = LocalCluster(  # type: ignore[no-untyped-call]
+            local_cluster = LocalCluster(  # type: ignore[no-untyped-call]
                 n_workers=workers,
                 threads_per_worker=1,
                 dashboard_address="127.0.0.1:0",
                 host="127.0.0.1",
                 silence_logs=SILENT,
             )
-            stack.enter_context(own)
-            yield stack.enter_context(Client(own, direct_to_workers=True))  # type: ignore[no-untyped-call]
+            stack.enter_context(local_cluster)
+            yield stack.enter_context(Client(local_cluster, direct_to_workers=True))  # type: ignore[no-untyped-call]
         return
     try:
         client = Client(on, timeout=ANSWERS_S)  # type: ignore[no-untyped-call]
@@ -340,46 +344,50 @@ def _client(on: str, workers: int) -> Iterator[Any]:
         yield client
 
 
-def _versions() -> dict[str, str]:
+def _read_versions() -> dict[str, str]:
     """The versions that have to be alike on every worker."""
     return {name: value for name, value in provenance.code().items() if name not in provenance.OTHERS}
 
 
 def _check_versions(client: Any, on: str) -> None:
-    own = _versions()
+    own_versions = _read_versions()
     try:
-        found = client.run(_versions)
+        versions_by_worker = client.run(_read_versions)
     except Exception as error:  # noqa: BLE001 - a worker without chaoslab cannot even unpickle the question
         raise NoCluster(f"a worker of the cluster at {on} cannot be asked for its chaoslab ({describe_error(error)}): "
                         "install the same there") from None  # fmt: skip
-    for worker, theirs in found.items():
-        for name in sorted(own):
-            if (there := theirs.get(name, provenance.ABSENT)) != own[name]:
-                what = (
-                    f"another version of {name}" if name in provenance.OWN else f"{name} {there}, and here {own[name]}"
+    for worker, worker_versions in versions_by_worker.items():
+        for name in sorted(own_versions):
+            if (version := worker_versions.get(name, provenance.ABSENT)) != own_versions[name]:
+                difference = (
+                    f"another version of {name}"
+                    if name in provenance.OWN
+                    else f"{name} {version}, and here {own_versions[name]}"
                 )
-                raise NoCluster(f"worker {worker} has {what}: install the same there")
+                raise NoCluster(f"worker {worker} has {difference}: install the same there")
 
 
-def _send(client: Any, folder: Path, tell: Callable[[str], object]) -> str:
+def _send_folder(client: Any, folder: Path, tell: Callable[[str], object]) -> str:
     """Sends the Python files of a folder to all workers, also those to come, and returns the archive's name. Dask is
     not to load them: it would load a module twice if another has imported it."""
-    own = [path for path in sorted(folder.rglob("*.py")) if not LEFT_OUT & {*path.relative_to(folder).parts[:-1]}]
-    if (size := sum(path.stat().st_size for path in own)) > SENT_MAX:
+    python_files = [
+        path for path in sorted(folder.rglob("*.py")) if not LEFT_OUT & {*path.relative_to(folder).parts[:-1]}
+    ]
+    if (size := sum(path.stat().st_size for path in python_files)) > SENT_MAX:
         raise NoCluster(f"{folder} has {size >> 20} MiB of Python files: install the agent on the workers as a package")
-    held = io.BytesIO()
-    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in own:  # without its time, so that equal files are an equal archive
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in python_files:  # without its time, so that equal files are an equal archive
             archive.writestr(zipfile.ZipInfo(path.relative_to(folder).as_posix()), files.read(path))
-    with TemporaryDirectory() as place:
-        name = f"{ARCHIVE}{hashlib.blake2b(held.getvalue(), digest_size=8).hexdigest()}.zip"
-        (Path(place) / name).write_bytes(held.getvalue())
-        client.upload_file(str(Path(place) / name), load=False)
-    tell(f"sent {len(own)} Python files of {folder} to the workers")
+    with TemporaryDirectory() as temporary_folder:
+        name = f"{ARCHIVE}{hashlib.blake2b(buffer.getvalue(), digest_size=8).hexdigest()}.zip"
+        (Path(temporary_folder) / name).write_bytes(buffer.getvalue())
+        client.upload_file(str(Path(temporary_folder) / name), load=False)
+    tell(f"sent {len(python_files)} Python files of {folder} to the workers")
     return name
 
 
-def _lost(event: Any, ended: list[str], tell: Callable[[str], object]) -> None:
+def _report_lost(event: Any, ended: list[str], tell: Callable[[str], object]) -> None:
     """Tells of a worker that is gone."""
     kind, worker = (event[1].get("action"), event[1].get("worker", "")) if isinstance(event, tuple) else ("", "")
     if kind == "remove-worker" and worker not in ended:

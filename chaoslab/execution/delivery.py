@@ -33,12 +33,12 @@ ARGUMENTS: Mapping[str, Mapping[str, Any]] = {
 """The parameters of a fault that does nothing without them, or whose size only makes the check slower."""
 
 
-def cells(faults: Sequence[str] = (), *, calls: int = CALLS, seed: int = 1) -> list[DeliveryCell]:
+def plan_cells(faults: Sequence[str] = (), *, calls: int = CALLS, seed: int = 1) -> list[DeliveryCell]:
     """The cells of these faults, of all by default. Raises LookupError: no fault of that name."""
     for fault in faults:
         load(fault)
-    if twice := next((fault for fault in faults if faults.count(fault) > 1), None):
-        raise LookupError(f"{twice} is named twice: name it once")
+    if repeated_fault := next((fault for fault in faults if faults.count(fault) > 1), None):
+        raise LookupError(f"{repeated_fault} is named twice: name it once")
     return [
         DeliveryCell(fault, seam, chance, max(1, round(share * (min(calls, DEATHS) if _kills(fault) else calls))), seed)
         for fault in faults or names(GROUP)
@@ -61,13 +61,13 @@ class Check:
     @contextmanager
     def opened(self) -> Iterator[Callable[[DeliveryCell], DeliveryCounts]]:
         """A context in which the check can be done."""
-        yield fired
+        yield fire_cell
 
 
-def fired(cell: DeliveryCell) -> DeliveryCounts:
+def fire_cell(cell: DeliveryCell) -> DeliveryCounts:
     """Fires the fault of a cell."""
-    if refused := refusal(cell):
-        return DeliveryCounts(cell, refusal=refused)
+    if refusal_text := find_refusal(cell):
+        return DeliveryCounts(cell, refusal=refusal_text)
     seam, target = SEAMS[cell.seam]
     trial = seam(cell, _injection(cell, target))
     if trial.error is not None:
@@ -78,7 +78,9 @@ def fired(cell: DeliveryCell) -> DeliveryCounts:
             eligible += len(event.rolled)
         elif isinstance(event, FaultEvent):
             stages[type(event)] += 1
-    pieces = arrival.unlike(cell.fault, cell.seed) if (cell.seam, cell.chance) == ("service", 1.0) else None
+    pieces = (
+        arrival.describe_difference(cell.fault, cell.seed) if (cell.seam, cell.chance) == ("service", 1.0) else None
+    )
     scheduled, injected, witnessed = stages[FaultScheduled], stages[FaultInjected], stages[FaultWitnessed]
     return DeliveryCounts(cell, eligible, scheduled, injected, witnessed, unlike=pieces)
 
@@ -87,7 +89,7 @@ def _injection(cell: DeliveryCell, target: str) -> Injection:
     return inject(cell.fault, target, chance=cell.chance, **ARGUMENTS.get(cell.fault, {}))
 
 
-def refusal(cell: DeliveryCell) -> str:
+def find_refusal(cell: DeliveryCell) -> str:
     """The line by which the cell's seam does not take its fault; empty if it does."""
     _, target = SEAMS[cell.seam]
     models, functions = ([target] if cell.seam == seam else [] for seam in ("model", "function"))
@@ -98,19 +100,19 @@ def refusal(cell: DeliveryCell) -> str:
     return ""
 
 
-def seams_of(fault: str) -> list[tuple[str, list[str]]]:
+def show_seams(fault: str) -> list[tuple[str, list[str]]]:
     """A call that meets the fault at each seam that takes it: the seam, and lines of the trial's story."""
-    found = []
-    for seam, (go, target) in SEAMS.items():
+    examples = []
+    for seam, (call_seam, target) in SEAMS.items():
         cell = DeliveryCell(fault, seam, 1.0, SHOWN_CALLS)
-        if refusal(cell):
+        if find_refusal(cell):
             continue
-        trial = go(cell, _injection(cell, target))
-        met = next((event for _, event in trial.history.of(FaultInjected)), None)
-        if met is not None:
-            label = f" {target} {met.request}.{met.attempt} "
-            found.append((seam, [line for line in trial.story().splitlines() if label in line]))
-    return found
+        trial = call_seam(cell, _injection(cell, target))
+        injected_event = next((event for _, event in trial.history.of(FaultInjected)), None)
+        if injected_event is not None:
+            label = f" {target} {injected_event.request}.{injected_event.attempt} "
+            examples.append((seam, [line for line in trial.story().splitlines() if label in line]))
+    return examples
 
 
 SHOWN_CALLS = 30

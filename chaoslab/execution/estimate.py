@@ -84,16 +84,18 @@ class CostEstimate:
         return asdict(self)
 
 
-def summed(estimates: Sequence[CostEstimate]) -> CostEstimate:
+def sum_estimates(estimates: Sequence[CostEstimate]) -> CostEstimate:
     """The sum of several estimates; what is not known of one is not known of all."""
     seconds, tokens, dollars = (
         None if None in values else sum(values)
-        for values in zip(*((one.seconds, one.tokens, one.dollars) for one in estimates), strict=True)
+        for values in zip(
+            *((estimate.seconds, estimate.tokens, estimate.dollars) for estimate in estimates), strict=True
+        )
     )
-    return CostEstimate("in all", sum(one.trials for one in estimates), seconds, tokens, dollars)
+    return CostEstimate("in all", sum(estimate.trials for estimate in estimates), seconds, tokens, dollars)
 
 
-def pilot(trials: Iterable[object]) -> Sample | None:
+def run_pilot(trials: Iterable[object]) -> Sample | None:
     """Takes up to `PILOT` trials and measures the real time that they take. The first one counts as the beginning, with
     imports and the trial without faults, unless it is alone."""
     times_s = [system.monotonic()]
@@ -109,24 +111,31 @@ def pilot(trials: Iterable[object]) -> Sample | None:
     return Sample(f"a pilot of {count} trial{'s' if count > 1 else ''}", count, each_s, max(0.0, first_s - each_s))
 
 
-def remembered(logs: Path | None, fits: Callable[[Path], bool], *, world: str, model: str = "") -> Sample | None:
+def find_earlier_sample(
+    logs: Path | None, fits: Callable[[Path], bool], *, world: str, model: str = ""
+) -> Sample | None:
     """The trials of the newest run that `fits`, in this world of real time and with this model, if one is named; None
     if there is none."""
     for folder in newest_first(logs)[:REMEMBERED] if logs is not None and logs.is_dir() else ():
         try:
-            history = places.read(str(folder)) if fits(folder) else None
+            history = places.read_history(str(folder)) if fits(folder) else None
         except (LookupError, OSError):
             continue
-        begun = history.first(RunStarted) if history is not None else None
-        if history is None or begun is None or begun.world != world or (model and begun.model != model):
+        run_started = history.first(RunStarted) if history is not None else None
+        if (
+            history is None
+            or run_started is None
+            or run_started.world != world
+            or (model and run_started.model != model)
+        ):
             continue
         starts = [record.t for record, _ in history.of(PromptStarted)]
         ends = [record.t for record, _ in history.of(PromptFinished)]
         if starts and ends:
             count, each_s = len(ends), max(0.0, max(ends) - min(starts)) / len(ends)
             answers = [e for _, e in history.of(Usage)] + [e for _, e in history.of(UsageUnstated)]
-            costs = [each.cost_usd for each in answers]
-            tokens = sum(each.prompt_tokens + each.completion_tokens for each in answers) if answers else None
+            costs = [usage.cost_usd for usage in answers]
+            tokens = sum(usage.prompt_tokens + usage.completion_tokens for usage in answers) if answers else None
             dollars = sum(filter(None, costs)) if answers and None not in costs else None
             source = f"the {count} trial{'s' if count > 1 else ''} of {folder}"
             return Sample(source, count, each_s, tokens=tokens, dollars=dollars)

@@ -10,7 +10,7 @@ from contextlib import ExitStack, closing, contextmanager, redirect_stderr, redi
 from dataclasses import dataclass, replace
 from typing import Any
 
-from chaoslab.analysis.verdict.exposure import first_hold
+from chaoslab.analysis.verdict.exposure import find_ending_limit
 from chaoslab.analysis.verdict.table import ENDED_OPEN
 from chaoslab.base import interrupts
 from chaoslab.base.identity import digest
@@ -19,21 +19,21 @@ from chaoslab.config.settings import name_secrets
 from chaoslab.core import events
 from chaoslab.core.limits import Limits
 from chaoslab.core.plan import Injection, Plan
-from chaoslab.execution._checked import Ground, checked
+from chaoslab.execution._checked import RunTargets, build_spec
 from chaoslab.execution.agents._case import AgentResult
 from chaoslab.execution.drawn import Drawn, Redrawn
-from chaoslab.execution.forked import children, keeping
+from chaoslab.execution.forked import keep_executors, make_child_executor
 from chaoslab.execution.options import RunArguments
 from chaoslab.execution.spec import Executor, TrialSpec
-from chaoslab.execution.trial import Trial, baseline, trial_of
+from chaoslab.execution.trial import Trial, make_trial, run_baseline_twin
 from chaoslab.execution.workers import InProcess, KeptOpen, executor
 from chaoslab.record.history import History
 from chaoslab.search import causes
-from chaoslab.search.probes import applicable
-from chaoslab.search.roots import root_of
+from chaoslab.search.probes import find_applicable
+from chaoslab.search.roots import find_root
 from chaoslab.search.variation import GOOD, Made, Probe, Site, Tried, Variation
 
-LOOPS, LEAST = 20, 300
+CALLS_FACTOR, CALLS_MIN = 20, 300
 """The calls without a wait, as a multiple of those of the trial without faults, and at least, after which a trial has
 hung: ten thousand cost a second each time."""
 Fails = Callable[[Trial], str]
@@ -51,16 +51,20 @@ class VariedTrial:
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
+def silence_output() -> Iterator[None]:
     """A context in which what an agent prints goes nowhere, and the ends of its threads are not told: a search runs
     thousands of trials, most of which are to fail. A file stands in, as an agent may ask for its number or its bytes.
     """
-    told, threading.excepthook = threading.excepthook, lambda _: None
+    hook_before, threading.excepthook = threading.excepthook, lambda _: None
     try:
-        with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
+        with (
+            open(os.devnull, "w", encoding="utf-8") as null_file,
+            redirect_stdout(null_file),
+            redirect_stderr(null_file),
+        ):
             yield
     finally:
-        threading.excepthook = told
+        threading.excepthook = hook_before
 
 
 @dataclass(frozen=True)
@@ -73,14 +77,14 @@ class VariedRun:
     read: Callable[[Any], object] | None
 
     def named(self, spec: VariedTrial) -> str:
-        return causes.where(spec.variation)
+        return causes.name_variation(spec.variation)
 
     @contextmanager
     def opened(self) -> Iterator[Callable[[VariedTrial], Any]]:
         with self.run.varied() as trial:
 
             def do(spec: VariedTrial) -> Any:
-                with quiet():
+                with silence_output():
                     result = trial(self.drawn(spec), TrialSpec(spec.number, stopped=spec.stopped))
                 if self.read is not None:
                     self.read(result)
@@ -89,9 +93,9 @@ class VariedRun:
             yield do
 
     def drawn(self, spec: VariedTrial) -> Drawn:
-        own = spec.variation
-        order = None if own.order is None else dict(own.order)
-        return Drawn((*self.standing, *own.injections), order=order, limits=spec.limits)
+        variation = spec.variation
+        order = None if variation.order is None else dict(variation.order)
+        return Drawn((*self.standing, *variation.injections), order=order, limits=spec.limits)
 
 
 @dataclass(frozen=True)
@@ -129,13 +133,18 @@ class SearchSession:
     ) -> Generator[tuple[Variation, Trial], None, None]:
         """The trials of these variations, in order, within these limits beside the run's own. `numbers`: the trial that
         each varies, if it is another."""
-        varied = numbers or itertools.repeat(self.number)
-        asked = [VariedTrial(each, limits, number) for each, number in zip(variations, varied, strict=False)]
-        with closing(self._executor(len(asked)).map(self._run, asked)) as done:
-            for one, result in zip(asked, done, strict=True):
+        trial_numbers = numbers or itertools.repeat(self.number)
+        varied_trials = [
+            VariedTrial(variation, limits, number) for variation, number in zip(variations, trial_numbers, strict=False)
+        ]
+        with closing(self._executor(len(varied_trials)).map(self._run, varied_trials)) as trial_results:
+            for varied_trial, result in zip(varied_trials, trial_results, strict=True):
                 interrupts.check()
                 self.trials += 1
-                yield one.variation, self.subject.trial_of(result, self._run.drawn(one).within(Plan(self._seed)))
+                yield (
+                    varied_trial.variation,
+                    self.subject.trial_of(result, self._run.drawn(varied_trial).within(Plan(self._seed))),
+                )
 
     def _executor(self, count: int) -> Executor:
         """The executor of so many trials."""
@@ -149,16 +158,16 @@ class SearchSession:
     @contextmanager
     def one_by_one(self) -> Iterator[None]:
         """A context for many trials of which each is chosen by the one before: what they need is made ready once."""
-        before = self._alone
-        if not isinstance(before, InProcess):
+        usual = self._alone
+        if not isinstance(usual, InProcess):
             yield
             return
-        with closing(KeptOpen()) as kept:
-            self._alone = kept
+        with closing(KeptOpen()) as kept_open:
+            self._alone = kept_open
             try:
                 yield
             finally:
-                self._alone = before
+                self._alone = usual
 
     def tried(
         self, variations: Iterable[Variation], by: str, limits: tuple[Limits, ...] = (), numbers: Sequence[int] = ()
@@ -170,32 +179,32 @@ class SearchSession:
     def read(self, variation: Variation, trial: Trial, by: str) -> Tried:
         """The result of a trial."""
         verdict = trial.verdict
-        why = self._fails(trial)
-        shown: Shown = getattr(trial._result, "shown", None) or Shown.of(trial.history, _lines(trial))
+        reason = self._fails(trial)
+        view: TrialView = getattr(trial._result, "shown", None) or TrialView.of(trial.history, _source_lines(trial))
         raised = getattr(trial._result, "raised", Raised())
         return Tried(
-            self.trials, variation, by, str(verdict.outcome), bool(why), why or verdict.why,
-            causes.kind_of(verdict, why),
-            met=shown.met,
-            made=shown.made,
-            moments=shown.moments,
-            world=digest([shown.effects, str(verdict.outcome)]),  # not the words, which differ with each wrong value
+            self.trials, variation, by, str(verdict.outcome), bool(reason), reason or verdict.why,
+            causes.kind_of(verdict, reason),
+            met=view.met,
+            made=view.made,
+            moments=view.moments,
+            world=digest([view.effects, str(verdict.outcome)]),  # not the words, which differ with each wrong value
             harm=verdict.harm,
-            tokens=shown.tokens,
+            tokens=view.tokens,
             seconds=trial.seconds,
-            drew=shown.drew,
+            drew=view.drew,
             chance=trial.number - 1,
-            held=shown.held,
-            root=root_of(variation, verdict, shown.made, trial.history, raised) if why else None,
+            held=view.held,
+            root=find_root(variation, verdict, view.made, trial.history, raised) if reason else None,
         )  # fmt: skip
 
     def probes(self, faults: Sequence[str] = ()) -> tuple[dict[str, list[Probe]], dict[str, dict[str, str]]]:
         """The faults that apply, and why others do not; see `search.probes.applicable`."""
-        return applicable(self.subject.targets, self.subject.check, faults)
+        return find_applicable(self.subject.targets, self.subject.check, faults)
 
 
 @dataclass(frozen=True)
-class Shown:
+class TrialView:
     """The content of a trial's events for a search. `met`: injections. `effects`: their names. The others: see
     `Tried`."""
 
@@ -208,45 +217,45 @@ class Shown:
     held: str = ""
 
     @classmethod
-    def of(cls, history: History, lines: Sequence[str] = ()) -> Shown:
+    def of(cls, history: History, lines: Sequence[str] = ()) -> TrialView:
         """`lines`: those of the user's source that made the calls."""
         return cls(
             met=tuple(dict.fromkeys(event.injection for _, event in history.of(events.FaultWitnessed))),
-            made=tuple(_made(history, lines)),
+            made=tuple(_list_calls(history, lines)),
             moments=tuple(tuple(event.calls) for _, event in history.of(events.CallsOrdered)),
             effects=[event.effect for _, event in history.of(events.Effect)],
             tokens=sum(event.prompt_tokens + event.completion_tokens for _, event in history.of(events.Usage)),
             drew=any(event.drew for _, event in history.of(events.PromptFinished)),
-            held=first_hold(event.limit for _, event in history.of(events.FaultHeldBack)),
+            held=find_ending_limit(event.limit for _, event in history.of(events.FaultHeldBack)),
         )
 
 
-def _read(result: AgentResult) -> None:
-    result.judged(lines=False).shown = Shown.of(result.history, result.book.lines or ())
+def _read_where_it_ran(result: AgentResult) -> None:
+    result.judged(lines=False).shown = TrialView.of(result.history, result.book.lines or ())
 
 
-def _lines(trial: Trial) -> Sequence[str]:
+def _source_lines(trial: Trial) -> Sequence[str]:
     """The lines that made its calls; none of the lab's own agent."""
     return getattr(getattr(trial._result, "book", None), "lines", None) or ()
 
 
-def _made(history: History, lines: Sequence[str]) -> Iterator[Made]:
+def _list_calls(history: History, lines: Sequence[str]) -> Iterator[Made]:
     """Each attempt of the trial, in the order of beginning. `lines`: those of the user's source that made them."""
-    ended: dict[tuple[str, int, int], events.CallFinished] = {}
-    for _, over in history.of(events.CallFinished):
-        ended.setdefault((over.target, over.request, over.attempt), over)
+    ends: dict[tuple[str, int, int], events.CallFinished] = {}
+    for _, call_end in history.of(events.CallFinished):
+        ends.setdefault((call_end.target, call_end.request, call_end.attempt), call_end)
     effects, line = 0, iter(lines)
-    acted = {(event.target, event.request, event.attempt) for _, event in history.of(events.Effect)}
+    attempts_with_effects = {(event.target, event.request, event.attempt) for _, event in history.of(events.Effect)}
     for event in (record.event for record in history.records):
         if isinstance(event, events.Effect):
             effects += 1
         elif isinstance(event, events.CallStarted):
-            end = ended.get((event.target, event.request, event.attempt))
+            end = ends.get((event.target, event.request, event.attempt))
             error = "" if end is None or end.ok else end.error or "failed"
             site = Site(event.target, event.request, event.attempt, event.tool)
             given_up_s = end.duration_s if end is not None and end.error == "timed_out" else None
-            acts = (event.target, event.request, event.attempt) in acted
-            yield Made(site, error, effects, given_up_s, next(line, ""), acts)
+            has_effect = (event.target, event.request, event.attempt) in attempts_with_effects
+            yield Made(site, error, effects, given_up_s, next(line, ""), has_effect)
 
 
 def fails_by_verdict(accept: Sequence[str] = GOOD) -> Fails:
@@ -260,54 +269,56 @@ def fails_by_verdict(accept: Sequence[str] = GOOD) -> Fails:
 
 
 @contextmanager
-def searching(
+def open_search(
     subject: Subject, fails: Fails, standing: Sequence[Injection] = (), *, jobs: int, limit_s: float | None
 ) -> Iterator[SearchSession]:
     """A context with the trials of a search. `limit_s`: the most seconds of real time for each, none of which is run in
     this process; None: with one job they are."""
-    with keeping(jobs, limit_s) as (does, alone):
+    with keep_executors(jobs, limit_s) as (does, alone):
         yield SearchSession(subject, does, fails, standing, alone=alone, several=jobs > 1)
 
 
 @contextmanager
-def session(
-    asked: RunArguments, *, jobs: int = 1, apart: bool = False, fails: Fails | None = None,
+def open_session(
+    arguments: RunArguments, *, jobs: int = 1, in_child: bool = False, fails: Fails | None = None,
     standing: Sequence[Injection] = (), mitigation: str = "",
 ) -> Iterator[SearchSession]:  # fmt: skip
-    """A context in which the trials of a search run. `asked`: the agent with its options, without faults. `apart`: no
+    """A context in which the trials of a search run. `arguments`: the agent with its options, without faults. `in_child`: no
     trial is run in this process. `standing`: injections that every trial has, such as a budget. `mitigation`: what is
     tried around the agent's functions. Raises ValueError, LookupError, TypeError: an argument is invalid; the message
     is one line; NoBaseline: the trial without faults is nothing to compare with, or fails by itself."""
-    if asked.faults:
+    if arguments.faults:
         raise ValueError("faults= is chosen by the search: name those that it may try in tries=")
-    if asked.world != "virtual" and not asked.upstreams:
-        raise ValueError(f"world is {asked.world!r}: a search runs in virtual time, where equal trials end alike")
-    spec, wants_twin, _ = checked(asked)
+    if arguments.world != "virtual" and not arguments.upstreams:
+        raise ValueError(f"world is {arguments.world!r}: a search runs in virtual time, where equal trials end alike")
+    spec, wants_twin, _ = build_spec(arguments)
     # Lines of the user's source tell root causes apart.
     spec = replace(spec, mitigation=mitigation, finds_lines=True)
     if spec.sequential:
         raise ValueError("a budget in dollars counts over a whole run, and the trials of a search have no order")
     limit_s = spec.limit_s
-    alone = children(1, limit_s, at_once=False) if apart and not spec.options.isolate else executor(1)
-    within_s = limit_s if apart and (jobs > 1 or not spec.options.isolate) else None
+    alone = make_child_executor(1, limit_s, at_once=False) if in_child and not spec.options.isolate else executor(1)
+    within_s = limit_s if in_child and (jobs > 1 or not spec.options.isolate) else None
     with ExitStack() as stack:
         name_secrets(spec.options.secret_names or ())
         stack.enter_context(spec.prepared())
         twin = None
         if wants_twin:
-            with quiet():
-                twin, spec = baseline(spec, alone)
-            made = LOOPS * len([*twin.history.of(events.CallStarted)])
-            spec = replace(spec, options=replace(spec.options, calls_max=min(spec.options.calls_max, max(LEAST, made))))
-        ground = Ground.of(spec)
+            with silence_output():
+                twin, spec = run_baseline_twin(spec, alone)
+            calls_limit = CALLS_FACTOR * len([*twin.history.of(events.CallStarted)])
+            spec = replace(
+                spec, options=replace(spec.options, calls_max=min(spec.options.calls_max, max(CALLS_MIN, calls_limit)))
+            )
+        ground = RunTargets.of(spec)
         subject = Subject(
             spec,
             ground.names,
             lambda injection: ground.checked([injection]),
-            lambda result, plan: trial_of(result, plan, twin, asked=asked),
-            asked.agent,
-            _read,
+            lambda result, plan: make_trial(result, plan, twin, asked=arguments),
+            arguments.agent,
+            _read_where_it_ran,
         )
         yield stack.enter_context(
-            searching(subject, fails or fails_by_verdict(), standing, jobs=jobs, limit_s=within_s)
+            open_search(subject, fails or fails_by_verdict(), standing, jobs=jobs, limit_s=within_s)
         )

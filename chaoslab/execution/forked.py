@@ -24,7 +24,7 @@ from chaoslab.base.interrupts import SIGNALS, check_late
 from chaoslab.execution.spec import Executor, Work
 from chaoslab.execution.workers import (
     TRIES,
-    Came,
+    ChunkResult,
     InProcess,
     KeptWorkers,
     Processes,
@@ -32,14 +32,14 @@ from chaoslab.execution.workers import (
     WorkerLost,
     child_executor,
     executor,
-    from_here,
+    with_traceback_note,
 )
 
 STATM = Path("/proc/self/statm")
 """The memory of this process, in pages; the first number is the size of its addresses."""
 S = TypeVar("S")
 R = TypeVar("R")
-Opened = Callable[[], AbstractContextManager[Callable[[S], R]]]
+OpenWork = Callable[[], AbstractContextManager[Callable[[S], R]]]
 HEAD = struct.Struct("!Q")
 """Stands before each result on its way: the number of bytes that follow."""
 AHEAD = 64
@@ -59,7 +59,7 @@ class Died(Exception):
     """The child ended before its work did; the message has its ending. `status`: as `os.waitpid` tells it."""
 
     def __init__(self, status: int, places: str) -> None:
-        super().__init__(f"{ending(status)}{places}".replace("\n", "; "))
+        super().__init__(f"{describe_exit(status)}{places}".replace("\n", "; "))
         self.status = status
 
     def check(self) -> None:
@@ -71,12 +71,12 @@ class Died(Exception):
 class Child(Generic[S, R]):
     """A child process that does what it is given, one after the other. It ends with this process, also at kill -9."""
 
-    def __init__(self, opened: Opened[S, R]) -> None:
+    def __init__(self, opened: OpenWork[S, R]) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         # Both streams were flushed first: the child would write its copy of the buffers once more.
         self._stack = Stack()
-        asked_end, self._asks = os.pipe()
+        asked_end, self._requests_fd = os.pipe()
         self._came, came_end = os.pipe()
         # Nobody writes into it: the system signals the child when this process, its only holder, is gone.
         lifeline, self._held = os.pipe()
@@ -88,7 +88,7 @@ class Child(Generic[S, R]):
                 warnings.simplefilter("ignore", DeprecationWarning)
                 self._pid = os.fork()
             if self._pid == 0:
-                for end in (self._asks, self._came, self._held):
+                for end in (self._requests_fd, self._came, self._held):
                     os.close(end)
                 _serve(opened, asked_end, came_end, lifeline, self._stack)
         finally:
@@ -101,41 +101,41 @@ class Child(Generic[S, R]):
 
     def give(self, spec: S) -> None:
         with suppress(BrokenPipeError):  # `result` tells why
-            os.write(self._asks, pickle.dumps(spec))
+            os.write(self._requests_fd, pickle.dumps(spec))
 
-    def result(self, limit_s: float | None = None) -> tuple[Came[R], Iterable[str]]:
+    def result(self, limit_s: float | None = None) -> tuple[ChunkResult[R], Iterable[str]]:
         """The next result, with the modules that were imported for it. `limit_s`: the most seconds of real time that it
         may take from now on. Raises TooLong: it took longer. Died: the child is gone. Both end it."""
         while True:
             if len(self._got) >= HEAD.size:
                 end = HEAD.size + HEAD.unpack_from(self._got)[0]
                 if len(self._got) >= end:
-                    found: tuple[Came[R], Iterable[str]] = pickle.loads(self._got[HEAD.size : end])
+                    message: tuple[ChunkResult[R], Iterable[str]] = pickle.loads(self._got[HEAD.size : end])
                     del self._got[:end]
-                    return found
+                    return message
             if not self._poll.poll(None if limit_s is None else limit_s * 1000):
                 # SIGABRT and not SIGKILL: its handler in C writes the stack that the message tells.
                 os.kill(self._pid, signal.SIGABRT)
                 raise TooLong(f"it had not ended after {limit_s:g} s of real time{self._stack.places()}")
-            part = os.read(self._came, 1 << 20)
-            if not part:
+            received = os.read(self._came, 1 << 20)
+            if not received:
                 places = self._stack.places()
-                raise Died(self._reaped(), places)
-            self._got += part
+                raise Died(self._reap(), places)
+            self._got += received
 
     def end(self) -> None:
         """Ends the child at once."""
         with suppress(ProcessLookupError):
             if self._pid:
                 os.kill(self._pid, signal.SIGKILL)
-        self._reaped()
+        self._reap()
 
-    def _reaped(self) -> int:
+    def _reap(self) -> int:
         if not self._pid:
             return 0
         pid, self._pid = self._pid, 0
         _, status = os.waitpid(pid, 0)
-        for end in (self._asks, self._came, self._held):
+        for end in (self._requests_fd, self._came, self._held):
             os.close(end)
         self._stack.close()
         return status
@@ -153,7 +153,7 @@ def can_limit_memory() -> bool:
 
 
 @contextmanager
-def limited(memory_mb: int | None) -> Iterator[None]:
+def limit_memory(memory_mb: int | None) -> Iterator[None]:
     """A context in which this process may take so many MiB more of memory than it has."""
     if memory_mb is None:
         yield
@@ -161,21 +161,21 @@ def limited(memory_mb: int | None) -> Iterator[None]:
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    has = int(STATM.read_text(encoding="ascii").split()[0]) * resource.getpagesize()
-    most = has + memory_mb * 1024 * 1024
-    resource.setrlimit(resource.RLIMIT_AS, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+    current = int(STATM.read_text(encoding="ascii").split()[0]) * resource.getpagesize()
+    limit = current + memory_mb * 1024 * 1024
+    resource.setrlimit(resource.RLIMIT_AS, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
-def in_child(
+def wrap_in_child(
     do: Callable[[S], R], named: Callable[[S], str], limit_s: float | None = None, *, memory_mb: int | None = None
 ) -> Callable[[S], R]:
     """`do` in a child process for each call. Modules that a child has imported are imported here too, so that the next
     need not load them again. `named`: the name of a trial, for messages. `limit_s`: see `Child.result`. `memory_mb`: as
-    in `limited`.
+    in `limit_memory`.
 
     Raises (when called):
         WorkerLost: the child ended without a result, and the spec cannot say so.
@@ -183,16 +183,16 @@ def in_child(
     """
 
     def within(spec: S) -> R:
-        with limited(memory_mb):
+        with limit_memory(memory_mb):
             return do(spec)
 
     def call(spec: S) -> R:
         with Child[S, R](lambda: nullcontext(within)) as child:
             child.give(spec)
             try:
-                came, imported = child.result(limit_s)
+                chunk_result, imported = child.result(limit_s)
             except TooLong as late:
-                return do(_stopped(spec, late, named))
+                return do(_mark_stopped(spec, late, named))
             except Died as died:
                 died.check()
                 if getattr(spec, "crashed", None) != "":
@@ -202,7 +202,7 @@ def in_child(
         for name in imported:
             with suppress(Exception):  # a module made at run time, or one that is imported once only
                 importlib.import_module(name)
-        (result,) = came.of_it()
+        (result,) = chunk_result.of_it()
         return result
 
     return call
@@ -224,33 +224,33 @@ class InChild:
 
     def map(self, work: Work[S, R], specs: Iterable[S]) -> Generator[R, None, None]:
         """See `Executor.map`. Raises WorkerLost, NotPicklable: as `each`."""
-        with closing(self.each(work, specs)) as done:
-            for came in done:
-                yield from came.of_it()
+        with closing(self.each(work, specs)) as chunk_results:
+            for chunk_result in chunk_results:
+                yield from chunk_result.of_it()
 
-    def each(self, work: Work[S, R], specs: Iterable[S | None]) -> Generator[Came[R], None, None]:
+    def each(self, work: Work[S, R], specs: Iterable[S | None]) -> Generator[ChunkResult[R], None, None]:
         """The results of `map` as the bytes that came, for whoever passes them on. A None in `specs` says that no more
         are there for the moment. Raises WorkerLost: the child ended before the trial that the message names;
         NotPicklable: a result cannot be sent from one process to another."""
-        coming, given = iter(specs), deque[S]()
+        coming, in_hand = iter(specs), deque[S]()
         child: Child[S, R] | None = None
         killed = 0
         try:
             while True:
-                more = [*_there(islice(coming, self.ahead - len(given)))]
-                given += more
-                if not given:
+                new_specs = [*_take_until_none(islice(coming, self.ahead - len(in_hand)))]
+                in_hand += new_specs
+                if not in_hand:
                     return
                 if child is None:
-                    child, more = Child(work.opened), list(given)
-                for spec in more:
+                    child, new_specs = Child(work.opened), list(in_hand)
+                for spec in new_specs:
                     child.give(spec)
                 try:
                     with self.heard():
-                        came, _ = child.result(self.limit_s)
+                        chunk_result, _ = child.result(self.limit_s)
                 except TooLong as late:
                     child.end()
-                    child, given[0] = None, _stopped(given[0], late, work.named)
+                    child, in_hand[0] = None, _mark_stopped(in_hand[0], late, work.named)
                     continue
                 except Died as died:
                     with self.heard():
@@ -260,10 +260,12 @@ class InChild:
                         child = None
                         continue
                     times = "" if self.tries == 1 else f", {killed} times in {self.tries}"
-                    raise WorkerLost(f"{work.named(given[0])} kills the process that does it{times} ({died})") from None
-                given.popleft()
+                    raise WorkerLost(
+                        f"{work.named(in_hand[0])} kills the process that does it{times} ({died})"
+                    ) from None
+                in_hand.popleft()
                 killed = 0
-                yield came
+                yield chunk_result
         finally:
             if child is not None:
                 child.end()
@@ -277,7 +279,7 @@ class KeptChild:
     def __init__(self, limit_s: float | None) -> None:
         self._limit_s, self._todo = limit_s, deque[Any]()
         self._work: object = None
-        self._done: Generator[Came[Any], None, None] | None = None
+        self._done: Generator[ChunkResult[Any], None, None] | None = None
 
     def map(self, work: Work[S, R], specs: Iterable[S]) -> Generator[R, None, None]:
         """See `Executor.map`. Raises WorkerLost, NotPicklable: as `InChild.each`."""
@@ -286,14 +288,14 @@ class KeptChild:
             self._work, self._done = work, InChild(self._limit_s, AHEAD).each(work, self._coming())
         todo = [*specs]
         self._todo += todo
-        left = len(todo)
+        remaining = len(todo)
         try:
-            while left:
-                came = next(self._done)
-                left -= 1
-                yield from came.of_it()
+            while remaining:
+                chunk_result = next(self._done)
+                remaining -= 1
+                yield from chunk_result.of_it()
         finally:
-            if left:
+            if remaining:
                 self.close()
 
     def _coming(self) -> Iterator[Any]:
@@ -302,13 +304,13 @@ class KeptChild:
 
     def close(self) -> None:
         """Ends the child."""
-        self._work, done, self._done = None, self._done, None
+        self._work, generator, self._done = None, self._done, None
         self._todo.clear()
-        if done is not None:
-            done.close()
+        if generator is not None:
+            generator.close()
 
 
-def _there(specs: Iterable[S | None]) -> Iterator[S]:
+def _take_until_none(specs: Iterable[S | None]) -> Iterator[S]:
     """The specs up to a None."""
     for spec in specs:
         if spec is None:
@@ -316,15 +318,15 @@ def _there(specs: Iterable[S | None]) -> Iterator[S]:
         yield spec
 
 
-def children(
+def make_child_executor(
     jobs: int, limit_s: float, *, at_once: bool, heard: TellNews = nullcontext,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Executor:  # fmt: skip
     """The executor in so many child processes, or in this process where there is none. `at_once`: with one child a
     trial begins only after the result of the last was taken, as it has to where a trial acts on the real world or
     counts on those before it. `heard`, `tell`: see `Processes`."""
-    if jobs > 1 and (there := child_executor(limit_s, heard)) is not None:
-        return there
+    if jobs > 1 and (other_executor := child_executor(limit_s, heard)) is not None:
+        return other_executor
     if not can_fork():
         return executor(jobs, tell=tell, heard=heard)
     if jobs > 1:
@@ -335,32 +337,32 @@ def children(
 
 
 @contextmanager
-def keeping(jobs: int, limit_s: float | None) -> Iterator[tuple[Executor, Executor]]:
+def keep_executors(jobs: int, limit_s: float | None) -> Iterator[tuple[Executor, Executor]]:
     """A context with an executor in so many processes, and one for a trial that nothing can run beside, whose processes
-    stay for the next call with the same work. `limit_s`: as in `children`; None: with one job trials run in this
+    stay for the next call with the same work. `limit_s`: as in `make_child_executor`; None: with one job trials run in this
     process."""
-    there = child_executor(limit_s, nullcontext) if jobs > 1 else None
-    apart = limit_s is not None and can_fork()
-    if jobs > 1 and there is None:
-        lone = InChild(limit_s, tries=TRIES) if apart else None
-        with closing(KeptWorkers()) as kept:
-            pool = Processes(jobs, limit_s=limit_s if apart else None, alone=lone, kept=kept)
+    other_executor = child_executor(limit_s, nullcontext) if jobs > 1 else None
+    in_child = limit_s is not None and can_fork()
+    if jobs > 1 and other_executor is None:
+        single = InChild(limit_s, tries=TRIES) if in_child else None
+        with closing(KeptWorkers()) as kept_workers:
+            pool = Processes(jobs, limit_s=limit_s if in_child else None, alone=single, kept=kept_workers)
             yield pool, pool
         return
     alone: Executor
-    with closing(KeptChild(limit_s)) if apart else nullcontext(InProcess()) as alone:
-        yield there or alone, alone
+    with closing(KeptChild(limit_s)) if in_child else nullcontext(InProcess()) as alone:
+        yield other_executor or alone, alone
 
 
-def _stopped(spec: S, late: TooLong, named: Callable[[S], str]) -> S:
+def _mark_stopped(spec: S, late: TooLong, named: Callable[[S], str]) -> S:
     """The trial as one that is not run again, but told to have hung, if its spec can say so."""
     if getattr(spec, "stopped", None) != "":
         raise WorkerLost(f"{named(spec)}: {late}") from None
-    told: S = replace(spec, stopped=str(late))  # type: ignore[type-var]
-    return told
+    stopped: S = replace(spec, stopped=str(late))  # type: ignore[type-var]
+    return stopped
 
 
-def ending(status: int) -> str:
+def describe_exit(status: int) -> str:
     code = os.waitstatus_to_exitcode(status)
     return f"exit code {code}" if code >= 0 else signal.Signals(-code).name
 
@@ -368,7 +370,7 @@ def ending(status: int) -> str:
 # In the child process.
 
 
-def _serve(opened: Opened[Any, Any], asked_end: int, came_end: int, lifeline: int, stack: "Stack") -> NoReturn:
+def _serve(opened: OpenWork[Any, Any], asked_end: int, came_end: int, lifeline: int, stack: "Stack") -> NoReturn:
     """Does what it is given, and ends the process, whatever happens."""
     code = 1
     try:
@@ -377,39 +379,39 @@ def _serve(opened: Opened[Any, Any], asked_end: int, came_end: int, lifeline: in
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
         end_with_writer(lifeline)
         stack.of_this_process()
-        with os.fdopen(asked_end, "rb") as asked, os.fdopen(came_end, "wb") as sent:
-            for came in _done(opened, asked):
+        with os.fdopen(asked_end, "rb") as requests, os.fdopen(came_end, "wb") as replies:
+            for message in _run_specs(opened, requests):
                 with suppress(OSError, ValueError):  # the program's own streams
                     sys.stdout.flush()
                     sys.stderr.flush()
-                sent.write(HEAD.pack(len(came)))
-                sent.write(came)
-                sent.flush()
+                replies.write(HEAD.pack(len(message)))
+                replies.write(message)
+                replies.flush()
         code = 0
     finally:
         # Not sys.exit: exit handlers and open files are the parent's.
         os._exit(code)
 
 
-def _done(opened: Opened[Any, Any], asked: Any) -> Iterator[bytes]:
+def _run_specs(opened: OpenWork[Any, Any], requests: Any) -> Iterator[bytes]:
     """The results, each as bytes with the modules that were imported for it."""
-    known = len(sys.modules)
+    module_count = len(sys.modules)
     try:
         with opened() as do:
             while True:
-                spec = pickle.load(asked)
+                spec = pickle.load(requests)
                 try:
-                    came: Came[Any] = Came.of([do(spec)])
+                    chunk_result: ChunkResult[Any] = ChunkResult.of([do(spec)])
                 except BaseException as error:  # noqa: BLE001 - it is raised again in the parent
-                    came = Came.of([], from_here(error))
+                    chunk_result = ChunkResult.of([], with_traceback_note(error))
                 # The last ones alone: to look at every name would copy the page of each.
-                imported = [*islice(reversed(sys.modules), max(0, len(sys.modules) - known))][::-1]
-                known = len(sys.modules)
-                yield pickle.dumps((came, imported))
+                imported = [*islice(reversed(sys.modules), max(0, len(sys.modules) - module_count))][::-1]
+                module_count = len(sys.modules)
+                yield pickle.dumps((chunk_result, imported))
     except EOFError:
         return
     except BaseException as error:  # noqa: BLE001 - as above
-        yield pickle.dumps((Came.of([], from_here(error)), ()))
+        yield pickle.dumps((ChunkResult.of([], with_traceback_note(error)), ()))
 
 
 def end_with_writer(read_end: int) -> None:
@@ -452,11 +454,13 @@ class Stack:
         child wrote none."""
         poll, text = select.poll(), b""
         poll.register(self._read, select.POLLIN)
-        while poll.poll(SILENT_S * 1000) and (part := os.read(self._read, 1 << 16)):
-            text += part
-        found = _PLACE.findall(text.decode("utf-8", "replace"))
-        own = [f"{Path(file).name}:{number} in {name}" for file, number, name in found if not file.startswith(_OWN)]
-        return ": " + "\n".join([place for place, _ in groupby(own)][:SHOWN]) if own else ""
+        while poll.poll(SILENT_S * 1000) and (received := os.read(self._read, 1 << 16)):
+            text += received
+        frames = _PLACE.findall(text.decode("utf-8", "replace"))
+        user_places = [
+            f"{Path(file).name}:{number} in {name}" for file, number, name in frames if not file.startswith(_OWN)
+        ]
+        return ": " + "\n".join([location for location, _ in groupby(user_places)][:SHOWN]) if user_places else ""
 
     def close(self) -> None:
         os.close(self._read)

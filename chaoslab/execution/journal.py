@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
-from chaoslab.base.identity import nth
+from chaoslab.base.identity import nth_trial
 from chaoslab.core.events import RunStarted, VariationTried
 from chaoslab.execution.drawn import Redrawn
 from chaoslab.execution.exploring import Subject
-from chaoslab.execution.pipeline import written
+from chaoslab.execution.pipeline import write_run
 from chaoslab.execution.trial import Trial
 from chaoslab.record import provenance
 from chaoslab.record.history import History
@@ -21,7 +21,7 @@ from chaoslab.search.variation import Tried
 
 
 @dataclass(frozen=True)
-class _Explored:
+class _ExploredRun:
     """The run of an exploration, whose log tells the code that it was made with."""
 
     spec: Redrawn[Any]
@@ -35,8 +35,8 @@ class _Explored:
         return self.spec.now
 
     def started(self, trials: int) -> RunStarted:
-        own = self.spec.started(trials)
-        return replace(own, code={**provenance.code(), **own.code})
+        run_started = self.spec.started(trials)
+        return replace(run_started, code={**provenance.code(), **run_started.code})
 
 
 class SearchJournal:
@@ -45,15 +45,15 @@ class SearchJournal:
     can be written."""
 
     def __init__(self, subject: Subject, logs: str | Path | None, resume: str | Path | None) -> None:
-        spec = _Explored(subject.run)
+        spec = _ExploredRun(subject.run)
         self._spec, self._stack, self._number = spec, ExitStack(), 0
         self.folder: Path | None = None
-        self.recalled: list[Tried] = [] if resume is None else list(_recalled(spec, Path(resume)))
+        self.recalled: list[Tried] = [] if resume is None else list(_recall_tried(spec, Path(resume)))
         if logs is not None:
-            place = Run.create(Path(logs), now=spec.now, name=spec.name)
-            place.make_latest()
-            self.folder = place.folder
-            self._book = self._stack.enter_context(written(spec, 0, place.folder))
+            run_folder = Run.create(Path(logs), now=spec.now, name=spec.name)
+            run_folder.make_latest()
+            self.folder = run_folder.folder
+            self._book = self._stack.enter_context(write_run(spec, 0, run_folder.folder))
             for tried in self.recalled:
                 self._note(tried)
 
@@ -63,9 +63,11 @@ class SearchJournal:
         if self.folder is None:
             return ""
         key = self._key()
-        kept = [each._replace(trial=key) for each in trial._result.kept]
-        kept.append(BufferedEvent.of(kept[0].writer, kept[-1].t, key, VariationTried(tried=tried.to_json())))
-        self._book.add(kept, seconds=trial.seconds, ok=trial._result.ok)
+        buffered = [event._replace(trial=key) for event in trial._result.kept]
+        buffered.append(
+            BufferedEvent.of(buffered[0].writer, buffered[-1].t, key, VariationTried(tried=tried.to_json()))
+        )
+        self._book.add(buffered, seconds=trial.seconds, ok=trial._result.ok)
         obey(self.folder)
         return key
 
@@ -75,7 +77,7 @@ class SearchJournal:
 
     def _key(self) -> str:
         self._number += 1
-        return nth(self._spec.name, self._number - 1, 1).key
+        return nth_trial(self._spec.name, self._number - 1, 1).key
 
     def __enter__(self) -> Self:
         return self
@@ -84,7 +86,7 @@ class SearchJournal:
         self._stack.__exit__(*error)  # type: ignore[arg-type]
 
 
-def _recalled(spec: _Explored, folder: Path) -> list[Tried]:
+def _recall_tried(spec: _ExploredRun, folder: Path) -> list[Tried]:
     try:
         history = History.read(folder)
     except FileNotFoundError as error:
@@ -92,16 +94,19 @@ def _recalled(spec: _Explored, folder: Path) -> list[Tried]:
     started = history.first(RunStarted)
     if started is None:
         raise ValueError(f"{folder} holds no run: give the folder of an exploration")
-    found = [event.tried for _, event in history.of(VariationTried)]
-    if not found:
+    tried_data = [event.tried for _, event in history.of(VariationTried)]
+    if not tried_data:
         raise ValueError(f"{folder} holds a run that is no exploration")
-    own = spec.started(0)
+    own_start = spec.started(0)
     name = next(iter(history.records)).run
-    for what, was, is_now in (("seed", started.seed, own.seed), ("agent", started.model, own.model)):
-        if was != is_now:
-            raise ValueError(f"{folder} cannot be resumed: its {what} is {was}, and here it is {is_now}")
-    if changed := provenance.changed(started.code, own.code):
+    for field_name, recorded, current in (
+        ("seed", started.seed, own_start.seed),
+        ("agent", started.model, own_start.model),
+    ):
+        if recorded != current:
+            raise ValueError(f"{folder} cannot be resumed: its {field_name} is {recorded}, and here it is {current}")
+    if changed := provenance.changed(started.code, own_start.code):
         raise ValueError(f"{folder} cannot be resumed: {'; '.join(changed)}")
     if name != spec.name:
         raise ValueError(f"{folder} cannot be resumed: its question or its options are other ones")
-    return [Tried.from_json(each) for each in found]
+    return [Tried.from_json(tried_item) for tried_item in tried_data]

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from chaoslab.analysis.opinion import SAID as SHOWN
+from chaoslab.analysis.opinion import SHOWN_MAX as SHOWN
 from chaoslab.analysis.opinion import Unjudged
 from chaoslab.analysis.verdict.answer import Question
-from chaoslab.analysis.verdict.opinions import messages, questions, said
-from chaoslab.base.jsonable import describe_error, line, shown
-from chaoslab.execution.asking import Model, Words
+from chaoslab.analysis.verdict.opinions import build_messages, collect_questions, read_reply
+from chaoslab.base.jsonable import describe_error, line, show_value
+from chaoslab.execution.asking import Model, ModelReply
 from chaoslab.record.history import History
-from chaoslab.record.spoken import OPINIONS, SAID, UNCLEAR, JudgeReply, KeptReplies, Spoken, keep
+from chaoslab.record.spoken import OPINIONS, SAID, UNCLEAR, JudgeReply, KeptReplies, Spoken, append_reply
 
 MODEL = "model"
 """The value of `judge=` that stands for the model of the environment."""
@@ -32,22 +32,22 @@ class Judge:
         raise NotImplementedError
 
     @staticmethod
-    def of(given: Any) -> "Judge | None":
+    def of(judge_option: Any) -> "Judge | None":
         """The judge that `judge=` stands for; None for None. Raises ValueError, TypeError: it is none, or the
         environment does not name the model."""
-        if given is None or isinstance(given, Judge):
-            return given
-        if given == MODEL:
+        if judge_option is None or isinstance(judge_option, Judge):
+            return judge_option
+        if judge_option == MODEL:
             try:
                 return ModelJudge(Model.named("judge='model'"))
             except Unjudged as error:
                 raise ValueError(str(error)) from None
-        if not callable(given):
+        if not callable(judge_option):
             raise TypeError(
-                f"judge is {shown(given)}: it should be 'model', or a function from a question to one of "
+                f"judge is {show_value(judge_option)}: it should be 'model', or a function from a question to one of "
                 f"{', '.join(map(repr, SAID))}"
             )
-        return FunctionJudge(given)
+        return FunctionJudge(judge_option)
 
 
 class ModelJudge(Judge):
@@ -60,28 +60,32 @@ class ModelJudge(Judge):
         """The requests that were made."""
 
     def reply(self, question: Question) -> JudgeReply:
-        asked = messages(question)
+        question_messages = build_messages(question)
         if self._silent >= SILENT_MAX:
             text = f"it was not asked, since the judge at {self._model.url} gave no reply {SILENT_MAX} times"
             return self._made(question, error=text)
         self.requests += 1
         try:
-            words = self._model.ask(asked)
+            model_reply = self._model.ask(question_messages)
         except Unjudged as error:
             self._silent += 1
             return self._made(question, error=str(error))
         self._silent = 0
-        found = said(question, words.text)
-        if found is not None:
-            return self._made(question, words, str(found))
-        return self._made(question, words, error=f"the judge answered off the form: {line(words.text, SHOWN)}")
+        sense = read_reply(question, model_reply.text)
+        if sense is not None:
+            return self._made(question, model_reply, str(sense))
+        return self._made(
+            question, model_reply, error=f"the judge answered off the form: {line(model_reply.text, SHOWN)}"
+        )
 
-    def _made(self, question: Question, words: Words | None = None, said: str = UNCLEAR, error: str = "") -> JudgeReply:
-        if words is None:
-            return JudgeReply(said, self.name, error, key=question.key)
+    def _made(
+        self, question: Question, model_reply: ModelReply | None = None, sense: str = UNCLEAR, error: str = ""
+    ) -> JudgeReply:
+        if model_reply is None:
+            return JudgeReply(sense, self.name, error, key=question.key)
         return JudgeReply(
-            said, self.name, error, key=question.key, messages=messages(question), reply=words.text,
-            tokens_in=words.tokens_in, tokens_out=words.tokens_out, cost_usd=words.cost_usd,
+            sense, self.name, error, key=question.key, messages=build_messages(question), reply=model_reply.text,
+            tokens_in=model_reply.tokens_in, tokens_out=model_reply.tokens_out, cost_usd=model_reply.cost_usd,
         )  # fmt: skip
 
 
@@ -96,18 +100,18 @@ class FunctionJudge(Judge):
 
     def reply(self, question: Question) -> JudgeReply:
         try:
-            found = self.function(question)
+            sense = self.function(question)
         except Exception as error:  # noqa: BLE001 - it is the user's code
             return JudgeReply(
                 UNCLEAR, self.name, line(f"judge= raised {describe_error(error)}", SHOWN), key=question.key
             )
-        if not isinstance(found, str) or found not in SAID:
-            text = f"judge= gave {shown(found)}: it should be one of {', '.join(SAID)}"
+        if not isinstance(sense, str) or sense not in SAID:
+            text = f"judge= gave {show_value(sense)}: it should be one of {', '.join(SAID)}"
             return JudgeReply(UNCLEAR, self.name, text, key=question.key)
-        return JudgeReply(str(found), self.name, key=question.key)
+        return JudgeReply(str(sense), self.name, key=question.key)
 
 
-def answered(reply: JudgeReply | None, model: str = "") -> bool:
+def is_answered(reply: JudgeReply | None, model: str = "") -> bool:
     """True if a question need not be asked again: its reply is there, of this model if one is named."""
     return reply is not None and bool(reply.reply or not reply.error) and model in ("", reply.model)
 
@@ -126,27 +130,27 @@ class TrialToJudge(Protocol):
 T = TypeVar("T", bound=TrialToJudge)
 
 
-def judged(trials: Generator[T, None, None], judge: Judge | None) -> Generator[T, None, None]:
+def add_opinions(trials: Generator[T, None, None], judge: Judge | None) -> Generator[T, None, None]:
     """The trials, each with the judge's opinion of its answer if nothing certain decides it."""
     if judge is None:
         yield from trials
         return
-    known: dict[str, JudgeReply] = {}
+    replies: dict[str, JudgeReply] = {}
     with closing(trials):
         for trial in trials:
-            for question in questions(trial.history).values():
-                reply = known.get(question.key)
-                if reply is None or not answered(reply):
-                    reply = known[question.key] = judge.reply(question)
+            for question in collect_questions(trial.history).values():
+                reply = replies.get(question.key)
+                if reply is None or not is_answered(reply):
+                    reply = replies[question.key] = judge.reply(question)
                     if trial.folder is not None:
-                        keep(trial.folder, OPINIONS, **vars(reply))
+                        append_reply(trial.folder, OPINIONS, **vars(reply))
                 trial.history.spoken = Spoken(opinions={question.key: reply})
                 trial.opinion = reply
             yield trial
 
 
 @dataclass
-class JudgingWanted:
+class PendingJudging:
     """The questions of a run that was read, and the replies that were kept. `model`: the model of which a reply is
     wanted; empty for any."""
 
@@ -157,7 +161,7 @@ class JudgingWanted:
 
     @classmethod
     def of(cls, history: History, folder: Path, model: str = "") -> "JudgingWanted":
-        return cls(folder, questions(history), dict(KeptReplies.read(folder).replies), model)
+        return cls(folder, collect_questions(history), dict(KeptReplies.read(folder).replies), model)
 
     @property
     def there(self) -> dict[str, Question]:
@@ -167,12 +171,14 @@ class JudgingWanted:
     @property
     def open(self) -> dict[str, Question]:
         """The questions to ask, by their hash."""
-        return {key: each for key, each in self.there.items() if not answered(self.replies.get(key), self.model)}
+        return {
+            key: question for key, question in self.there.items() if not is_answered(self.replies.get(key), self.model)
+        }
 
     def ask(self, judge: Judge) -> Iterator[JudgeReply]:
         """Asks the open questions one by one. Each reply is kept before it is given. Raises OSError: it cannot be
         kept."""
         for key, question in self.open.items():
             reply = self.replies[key] = judge.reply(question)
-            keep(self.folder, OPINIONS, **vars(reply))
+            append_reply(self.folder, OPINIONS, **vars(reply))
             yield reply

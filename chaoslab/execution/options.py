@@ -13,17 +13,17 @@ from functools import partial, wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from chaoslab.base.jsonable import shown
-from chaoslab.base.parsers import SECONDS_MAX, closest, moment
-from chaoslab.core.limits import all_of
+from chaoslab.base.jsonable import show_value
+from chaoslab.base.parsers import SECONDS_MAX, find_closest, moment
+from chaoslab.core.limits import read_limits
 from chaoslab.core.plan import Injection
 from chaoslab.execution.spec import REAL_LIMIT_S
 from chaoslab.seams.functions.seam import CALLS_MAX
 from chaoslab.seams.services.seam import MODELS_MAX
 
-MOST = 2**63 - 1
+NUMBER_MAX = 2**63 - 1
 """The largest whole number, as on the command line."""
-THEY_STAND = "The options are the fields of `chaoslab.execution.options.RunOptions`."
+OPTIONS_SENTENCE = "The options are the fields of `chaoslab.execution.options.RunOptions`."
 """The sentence of a docstring in whose place the help has the meaning of each option."""
 P = ParamSpec("P")
 A = TypeVar("A")
@@ -31,11 +31,11 @@ R = TypeVar("R")
 
 
 def check_number(name: str, value: Any, *, whole: bool = False, least: int = 1) -> None:
-    fits = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
-    if not fits or not (least <= value <= MOST if whole else 0 < value <= SECONDS_MAX):
+    is_number = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
+    if not is_number or not (least <= value <= NUMBER_MAX if whole else 0 < value <= SECONDS_MAX):
         seconds = f"a number of seconds above 0, up to {SECONDS_MAX} (ten years)"
-        should = f"a whole number from {least} to {MOST}" if whole else seconds
-        raise ValueError(f"{name} is {shown(value)}: it should be {should}")
+        expected = f"a whole number from {least} to {NUMBER_MAX}" if whole else seconds
+        raise ValueError(f"{name} is {show_value(value)}: it should be {expected}")
 
 
 def check_settle(name: str, value: Any) -> None:
@@ -48,31 +48,31 @@ KEEP = ("all", "failed")
 
 def check_choice(choices: Sequence[str], name: str, value: Any) -> None:
     if value not in choices:
-        raise ValueError(f"{name} is {shown(value)}: it should be {' or '.join(map(repr, choices))}")
+        raise ValueError(f"{name} is {show_value(value)}: it should be {' or '.join(map(repr, choices))}")
 
 
 def check_folder(name: str, value: Any) -> None:
     if value is not None and not isinstance(value, str | os.PathLike):
-        raise TypeError(f"{name} is {shown(value)}: it should be a folder, as in 'logs'")
+        raise TypeError(f"{name} is {show_value(value)}: it should be a folder, as in 'logs'")
     if value is not None and (not str(value) or "\0" in str(value)):
-        raise ValueError(f"{name} is {shown(value)}: it should be a folder, as in 'logs'")
+        raise ValueError(f"{name} is {show_value(value)}: it should be a folder, as in 'logs'")
 
 
 def check_flag(name: str, value: Any) -> None:
     if not isinstance(value, bool):
-        raise TypeError(f"{name} is {shown(value)}: it should be True or False")
+        raise TypeError(f"{name} is {show_value(value)}: it should be True or False")
 
 
 def check_moment(name: str, value: Any) -> None:
     if value is not None:
         if not isinstance(value, str):
-            raise TypeError(f"{name} is {shown(value)}: it should be a text such as '2026-12-31T23:59:58Z'")
+            raise TypeError(f"{name} is {show_value(value)}: it should be a text such as '2026-12-31T23:59:58Z'")
         try:
             if moment(value) and value == "now":
                 raise ValueError("a moment that is the same in each run, such as 2026-06-01T09:00:00Z")
         except ValueError as error:
-            said = str(error).removesuffix(", or now")
-            raise ValueError(f"{name} is {shown(value)}: it should be {said}") from None
+            message = str(error).removesuffix(", or now")
+            raise ValueError(f"{name} is {show_value(value)}: it should be {message}") from None
 
 
 def check_memory(name: str, value: Any) -> None:
@@ -81,15 +81,17 @@ def check_memory(name: str, value: Any) -> None:
 
 
 def check_names(name: str, value: Any) -> None:
-    listed = isinstance(value, Sequence) and not isinstance(value, str)
-    if value is not None and not (listed and all(isinstance(one, str) and any(map(str.isalnum, one)) for one in value)):
-        raise TypeError(f"{name} is {shown(value)}: it should be a list of names such as ['x-shop-pass', '-csrf']")
+    is_list = isinstance(value, Sequence) and not isinstance(value, str)
+    if value is not None and not (
+        is_list and all(isinstance(entry, str) and any(map(str.isalnum, entry)) for entry in value)
+    ):
+        raise TypeError(f"{name} is {show_value(value)}: it should be a list of names such as ['x-shop-pass', '-csrf']")
 
 
 def check_limits(_: str, value: Any) -> None:
     if value is not None:
         try:
-            all_of(value)
+            read_limits(value)
         except LookupError as error:
             raise ValueError(error.args[0]) from None
 
@@ -98,13 +100,13 @@ def check_order(name: str, value: Any) -> None:
     if value in ("asked", "seeded") or (isinstance(value, Mapping) and all(map(_is_moment, value.items()))):
         return
     raise ValueError(
-        f"{name} is {shown(value)}: it should be 'asked', 'seeded', or calls in their order by the moment's number, "
+        f"{name} is {show_value(value)}: it should be 'asked', 'seeded', or calls in their order by the moment's number, "
         "as in {1: ['b', 'a']}"
     )
 
 
-def _is_moment(stated: tuple[Any, Any]) -> bool:
-    number, calls = stated
+def _is_moment(entry: tuple[Any, Any]) -> bool:
+    number, calls = entry
     if type(number) is not int or number < 1 or isinstance(calls, str) or not isinstance(calls, Sequence):
         return False
     return all(isinstance(call, str) for call in calls) and len(set(calls)) == len(calls)
@@ -121,8 +123,8 @@ def option(
     `choices`: the only values that a file takes. `check`: raises an error of one line for a value that alone is
     wrong.
     """
-    told = {"says": says, "group": group, "key": key, "choices": choices, "check": check}
-    return field(default=default, metadata=told)
+    metadata = {"says": says, "group": group, "key": key, "choices": choices, "check": check}
+    return field(default=default, metadata=metadata)
 
 
 AGENT, WORLD, RESULT = "The agent and its functions:", "The faults and the world:", "The expected result:"
@@ -338,9 +340,9 @@ class RunOptions:
     def check(self) -> None:
         """Checks each value that can be wrong alone. Raises ValueError, TypeError: one is wrong; the message is one
         line."""
-        for each in fields(RunOptions):
-            if each.metadata["check"] is not None:
-                each.metadata["check"](each.name, getattr(self, each.name))
+        for option_field in fields(RunOptions):
+            if option_field.metadata["check"] is not None:
+                option_field.metadata["check"](option_field.name, getattr(self, option_field.name))
 
 
 @dataclass(frozen=True)
@@ -363,7 +365,7 @@ class RunArguments(RunOptions):
 
 
 @dataclass(frozen=True)
-class AskedMany(RunArguments):
+class RunManyArguments(RunArguments):
     """The arguments of `run_many`."""
 
     trials: int = field(kw_only=True)
@@ -375,21 +377,23 @@ def key_of(option: Field[Any]) -> str:
     return option.name.removesuffix("_s")
 
 
-def keys() -> Iterator[Field[Any]]:
+def file_options() -> Iterator[Field[Any]]:
     """The options that scenario files have too."""
-    return (each for each in fields(RunOptions) if each.metadata["key"])
+    return (option_field for option_field in fields(RunOptions) if option_field.metadata["key"])
 
 
-def taking(arguments: Callable[P, A]) -> Callable[[Callable[[A], R]], Callable[P, R]]:
+def takes_arguments(arguments: Callable[P, A]) -> Callable[[Callable[[A], R]], Callable[P, R]]:
     """Gives a function that takes one object of arguments the signature and the help of the object's class: it is
     called with the arguments themselves."""
     signature = inspect.signature(arguments)
-    options = {each.name for each in fields(RunOptions)}
+    options = {parameter.name for parameter in fields(RunOptions)}
     # Inherited fields come first in a dataclass; in the signature the agent and the prompt do.
-    parameters = sorted(signature.parameters.values(), key=lambda each: (each.kind, each.name in options))
+    parameters = sorted(
+        signature.parameters.values(), key=lambda parameter: (parameter.kind, parameter.name in options)
+    )
     signature = signature.replace(parameters=parameters)
 
-    def changed(function: Callable[[A], R]) -> Callable[P, R]:
+    def decorate(function: Callable[[A], R]) -> Callable[P, R]:
         name = function.__name__
 
         @wraps(function)
@@ -397,25 +401,25 @@ def taking(arguments: Callable[P, A]) -> Callable[[Callable[[A], R]], Callable[P
             try:
                 signature.bind(*args, **kwargs)
             except TypeError as error:
-                unknown = next((each for each in kwargs if each not in signature.parameters), "")
-                near = closest(unknown, signature.parameters) if unknown else ""
+                unknown = next((keyword for keyword in kwargs if keyword not in signature.parameters), "")
+                near = find_closest(unknown, signature.parameters) if unknown else ""
                 raise TypeError(f"{name}() {error}{f'. Did you mean {near!r}?' if near else ''}") from None
             return function(arguments(*args, **kwargs))
 
         of_function = inspect.signature(function).return_annotation
         call.__signature__ = signature.replace(return_annotation=of_function)  # type: ignore[attr-defined]
-        call.__doc__ = inspect.cleandoc(function.__doc__ or "").replace(THEY_STAND, options_text())
+        call.__doc__ = inspect.cleandoc(function.__doc__ or "").replace(OPTIONS_SENTENCE, render_options())
         return call
 
-    return changed
+    return decorate
 
 
-def options_text() -> str:
+def render_options() -> str:
     """The options with their meanings, under their headings, as the docstring of `run` has them."""
-    asked = fields(RunArguments)
+    argument_fields = fields(RunArguments)
     groups: dict[str, list[str]] = {AGENT: [], WORLD: [], RESULT: []}
-    for each in (*asked[len(fields(RunOptions)) :], *asked[: len(fields(RunOptions))]):
-        text = f"`{each.name}`: {each.metadata['says']}"
+    for option_field in (*argument_fields[len(fields(RunOptions)) :], *argument_fields[: len(fields(RunOptions))]):
+        text = f"`{option_field.name}`: {option_field.metadata['says']}"
         wrapped = textwrap.wrap(text, 112, subsequent_indent=" " * 4, break_long_words=False, break_on_hyphens=False)
-        groups[each.metadata["group"]].append(textwrap.indent("\n".join(wrapped), " " * 4))
+        groups[option_field.metadata["group"]].append(textwrap.indent("\n".join(wrapped), " " * 4))
     return "\n\n".join("\n".join((f"{heading}\n", *lines)) for heading, lines in groups.items())

@@ -29,7 +29,7 @@ class NamedRun(Protocol):
 
 
 @contextmanager
-def written(run: NamedRun, trials: int, folder: Path, *, keep: str = "all") -> Iterator[RunWriter]:
+def write_run(run: NamedRun, trials: int, folder: Path, *, keep: str = "all") -> Iterator[RunWriter]:
     """A context that writes the run's folder. The run ends as done, interrupted (Ctrl-C, or the iterator was closed) or
     broken. `keep`: see `RunOptions`. Raises LogLost: the folder cannot be written."""
     with RunWriter(folder, run.name, run.now, keep=keep) as book:
@@ -50,7 +50,7 @@ def written(run: NamedRun, trials: int, folder: Path, *, keep: str = "all") -> I
 
 
 @dataclass(frozen=True)
-class Steered(Around[RunSpec[R]]):
+class SteeredRun(Around[RunSpec[R]]):
     """The run without the faults that somebody has switched off meanwhile. `folder`: that of the run, which each
     process looks into before a trial."""
 
@@ -63,7 +63,7 @@ class Steered(Around[RunSpec[R]]):
             yield lambda spec: do(replace(spec, off=tuple(off)) if (off := RunSteering.read(self.folder).off) else spec)
 
 
-def results(
+def run_trials(
     run: RunSpec[R], trials: int | Sequence[int], *, executor: Executor, book: RunWriter | None = None
 ) -> Generator[R, None, None]:
     """Yields the result of each trial, in order, after writing it down. `trials`: how many, or their numbers from 0.
@@ -75,9 +75,9 @@ def results(
         for number in range(trials) if isinstance(trials, int) else trials:
             yield TrialSpec(number, spent_usd if run.sequential else 0.0)
 
-    steered = run if book is None else Steered(run, book.folder.absolute())
-    with closing(executor.map(steered, specs())) as done:
-        for result in done:
+    steered_run = run if book is None else SteeredRun(run, book.folder.absolute())
+    with closing(executor.map(steered_run, specs())) as trial_results:
+        for result in trial_results:
             spent_usd = result.spent_usd
             if book is not None and book.keep == "all":
                 book.add(result.kept, seconds=result.seconds, ok=result.ok)
@@ -86,29 +86,31 @@ def results(
                 yield result
             finally:  # whoever takes it may rule that it did not end well
                 if book is not None and book.keep != "all":
-                    kept = result.kept
-                    seconds = max([result.seconds, *(event.t for event in kept)])
+                    buffered = result.kept
+                    seconds = max([result.seconds, *(event.t for event in buffered)])
                     if not result.wanted and result.outcome in ENDED_WELL:
-                        kept = without_story(kept)
-                    book.add(kept, seconds=seconds, ok=result.ok)
+                        buffered = drop_story(buffered)
+                    book.add(buffered, seconds=seconds, ok=result.ok)
             if book is not None and book.keep != "all":
                 obey(book.folder)
 
 
-def without_story(kept: Sequence[BufferedEvent]) -> list[BufferedEvent]:
+def drop_story(buffered: Sequence[BufferedEvent]) -> list[BufferedEvent]:
     """The events of a trial with one that counts its calls and faults in the place of theirs."""
     calls: Counter[str] = Counter()
-    met: dict[str, Counter[str]] = defaultdict(Counter)
-    found = []
-    for each in kept:
-        kind = events.Event.kinds[each.kind]
+    faults_met: dict[str, Counter[str]] = defaultdict(Counter)
+    remaining = []
+    for event in buffered:
+        kind = events.Event.kinds[event.kind]
         if kind is events.CallStarted:
-            calls[each.fields["target"]] += 1
+            calls[event.fields["target"]] += 1
         elif kind is events.FaultWitnessed:
-            met[each.fields["fault"]][each.fields["target"]] += 1
+            faults_met[event.fields["fault"]][event.fields["target"]] += 1
         elif kind is events.PromptFinished:
-            counts = events.StoryLeftOut(calls=dict(calls), met={fault: dict(by) for fault, by in met.items()})
-            found.append(BufferedEvent.of(each.writer, each.t, each.trial, counts))
+            counts = events.StoryLeftOut(
+                calls=dict(calls), met={fault: dict(targets) for fault, targets in faults_met.items()}
+            )
+            remaining.append(BufferedEvent.of(event.writer, event.t, event.trial, counts))
         if not issubclass(kind, (events.AttemptEvent, events.PromptAttempt)):
-            found.append(each)
-    return found
+            remaining.append(event)
+    return remaining

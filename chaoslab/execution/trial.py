@@ -13,8 +13,8 @@ from types import SimpleNamespace
 from typing import Any, NoReturn
 from weakref import WeakSet
 
-from chaoslab.analysis.measures.idle import Idle, idle
-from chaoslab.analysis.measures.incidents import Incident, how_bad, incidents
+from chaoslab.analysis.measures.idle import IdleInjections, describe_idle
+from chaoslab.analysis.measures.incidents import Incident, find_incidents, severity_key
 from chaoslab.analysis.verdict.judge import judge
 from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.base.durations import duration
@@ -23,18 +23,18 @@ from chaoslab.base.terminal import clean
 from chaoslab.config.settings import name_secrets
 from chaoslab.core import events
 from chaoslab.core.plan import Plan
-from chaoslab.execution._checked import checked
+from chaoslab.execution._checked import build_spec
 from chaoslab.execution._judged import JudgedRun
 from chaoslab.execution.agents._baseline import NoBaseline as NoBaseline
-from chaoslab.execution.agents._baseline import compared, effects_in, end_state_in, said_in
+from chaoslab.execution.agents._baseline import find_answer_text, find_end_state, list_effects_given, run_baseline
 from chaoslab.execution.agents._case import AgentResult
 from chaoslab.execution.agents._run import AgentSpec
 from chaoslab.execution.agents._trial_record import STOPPED
 from chaoslab.execution.drawn import Drawn, DrawnRun
-from chaoslab.execution.forked import children
-from chaoslab.execution.judging import Judge, judged
-from chaoslab.execution.options import AskedMany, RunArguments, check_number, taking
-from chaoslab.execution.pipeline import results, written
+from chaoslab.execution.forked import make_child_executor
+from chaoslab.execution.judging import Judge, add_opinions
+from chaoslab.execution.options import RunArguments, RunManyArguments, check_number, takes_arguments
+from chaoslab.execution.pipeline import run_trials, write_run
 from chaoslab.execution.spec import REAL_LIMIT_S, Executor, RunSpec
 from chaoslab.execution.trials import Trials
 from chaoslab.execution.workers import executor
@@ -42,7 +42,7 @@ from chaoslab.record.history import History
 from chaoslab.record.runs import Run
 from chaoslab.record.spoken import JudgeReply
 
-SHOWN = 300
+LINE_MAX = 300
 """The longest one-line text of a trial, in characters."""
 
 
@@ -96,8 +96,8 @@ class Trial:
 
     def _events(self) -> Iterator[events.Event]:
         """The events without records, which the history makes of them: to be read once, and instead of it."""
-        found: Iterator[events.Event] = self._result.book.events()
-        return found
+        event_iterator: Iterator[events.Event] = self._result.book.events()
+        return event_iterator
 
     @cached_property
     def history(self) -> History:
@@ -109,15 +109,15 @@ class Trial:
     @cached_property
     def verdict(self) -> Verdict:
         """The outcome, the reason for it, and a text for each harm."""
-        there: Verdict | None = getattr(self._result, "verdict", None)
-        return there if there is not None and self.opinion is None else judge(self.history, self.key)
+        verdict_there: Verdict | None = getattr(self._result, "verdict", None)
+        return verdict_there if verdict_there is not None and self.opinion is None else judge(self.history, self.key)
 
     @property
     def met(self) -> tuple[str, ...]:
         """The injection of each fault that was witnessed, in order."""
-        there: tuple[str, ...] | None = getattr(self._result, "met", None)
-        if there is not None:
-            return there
+        witnessed_there: tuple[str, ...] | None = getattr(self._result, "met", None)
+        if witnessed_there is not None:
+            return witnessed_there
         return tuple(event.injection for _, event in self.history.of(events.FaultWitnessed))
 
     @property
@@ -133,7 +133,7 @@ class Trial:
     @property
     def said(self) -> str | None:
         """The answer as the text that is judged; None if the agent gave none."""
-        return said_in(self.history)
+        return find_answer_text(self.history)
 
     @property
     def ok(self) -> bool:
@@ -145,7 +145,7 @@ class Trial:
         from chaoslab.reports import show
 
         warnings = (f"warning: {warning}\n" for warning in self.warnings)
-        return clean("".join([show.render(self.history), *warnings]))
+        return clean("".join([show.render_stories(self.history), *warnings]))
 
     def __bool__(self) -> NoReturn:
         raise TypeError("a Trial is neither true nor false: ask trial.ok, or trial.outcome")
@@ -154,31 +154,31 @@ class Trial:
     def effects(self) -> list[dict[str, Any]]:
         """The agent's effects, each as `{"effect": <function>, <parameter>: <argument>, …}`, like those given as
         `effects=`. An effect of a service is named after the request, as in "POST /orders"."""
-        return effects_in(self.history, self.key)
+        return list_effects_given(self.history, self.key)
 
     @property
     def end_state(self) -> Any:
         """The JSON value that `state` returned at the end; None without `state`, or if it failed."""
-        return end_state_in(self.history)
+        return find_end_state(self.history)
 
     @property
     def recovery(self) -> dict[str, Incident]:
         """The incident of each target that met a fault, with its time, its duration and its ending. Of several it is
         the worst: one with harm, then one that never recovered, then the longest."""
-        return {incident.target: incident for incident in sorted(self.incidents, key=how_bad)}
+        return {incident.target: incident for incident in sorted(self.incidents, key=severity_key)}
 
     @property
     def incidents(self) -> list[Incident]:
         """An incident for each request that met a fault, in the order in which they began."""
-        return incidents(self.history)
+        return find_incidents(self.history)
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """Warnings about the trial, such as functions that could not be watched, or faults that hit nothing."""
-        own = self._result.warnings
+        result_warnings = self._result.warnings
         if not self.calls_known:
-            return tuple(own)
-        return (*own, *idle(self.history, self.plan.injections))
+            return tuple(result_warnings)
+        return (*result_warnings, *describe_idle(self.history, self.plan.injections))
 
     @property
     def calls_known(self) -> bool:
@@ -187,14 +187,14 @@ class Trial:
 
     def __str__(self) -> str:
         """The outcome and its reason in one line; `story` has the details."""
-        return line(f"{self.key} {self.outcome} after {duration(self.seconds)}: {self.why}", SHOWN)
+        return line(f"{self.key} {self.outcome} after {duration(self.seconds)}: {self.why}", LINE_MAX)
 
     def __repr__(self) -> str:
-        return line(f"Trial({self.key}, {self.outcome}: {self.why}", SHOWN - 1) + ")"
+        return line(f"Trial({self.key}, {self.outcome}: {self.why}", LINE_MAX - 1) + ")"
 
 
-@taking(RunArguments)
-def run(asked: RunArguments) -> Trial:
+@takes_arguments(RunArguments)
+def run(arguments: RunArguments) -> Trial:
     """Runs one trial of an agent, and returns its result even if the agent fails. The agent's code is not edited: its
     functions are swapped during the trial.
 
@@ -217,9 +217,9 @@ def run(asked: RunArguments) -> Trial:
     Warns:
         NothingHit: a fault hit or changed nothing, as in `Trial.warnings`.
     """
-    (trial,) = numbered(asked, range(1))
-    for said in idle(trial.history, trial.plan.injections) if trial.calls_known else ():
-        warnings.warn(said, NothingHit, stacklevel=3)
+    (trial,) = run_numbered(arguments, range(1))
+    for message in describe_idle(trial.history, trial.plan.injections) if trial.calls_known else ():
+        warnings.warn(message, NothingHit, stacklevel=3)
     return trial
 
 
@@ -227,8 +227,8 @@ class NothingHit(UserWarning):
     """A fault that had to hit has hit or changed nothing in any trial, such as one whose `tool=` fits no call."""
 
 
-@taking(AskedMany)
-def run_many(asked: AskedMany) -> Trials[Trial]:
+@takes_arguments(RunManyArguments)
+def run_many(arguments: RunManyArguments) -> Trials[Trial]:
     """Runs `trials` trials of an agent, each when the iterator is advanced; `.frame()` makes one table of all. The
     options are those of `run`.
 
@@ -240,58 +240,60 @@ def run_many(asked: AskedMany) -> Trials[Trial]:
         NotPicklable: a TypeError; this process has other threads, so workers cannot be forked, and an argument cannot
             be pickled.
     """
-    check_number("trials", asked.trials, whole=True)
-    check_number("jobs", asked.jobs, whole=True)
-    return Trials(_watched(numbered(asked, range(asked.trials), jobs=asked.jobs)), asked.trials)
+    check_number("trials", arguments.trials, whole=True)
+    check_number("jobs", arguments.jobs, whole=True)
+    return Trials(
+        _warn_after_last(run_numbered(arguments, range(arguments.trials), jobs=arguments.jobs)), arguments.trials
+    )
 
 
-def _watched(trials: Generator[Trial, None, None]) -> Generator[Trial, None, None]:
+def _warn_after_last(trials: Generator[Trial, None, None]) -> Generator[Trial, None, None]:
     """The trials, with a warning after the last about each fault that hit nothing in all of them."""
-    found = Idle()
+    idle_injections = IdleInjections()
     with closing(trials):
         for trial in trials:
-            if trial.calls_known and found.wants(trial.plan.injections):
-                found.take(trial.history, trial.plan.injections)
+            if trial.calls_known and idle_injections.wants(trial.plan.injections):
+                idle_injections.take(trial.history, trial.plan.injections)
             yield trial
-    for said in found.in_words(called=True):
-        warnings.warn(said, NothingHit, stacklevel=3)
+    for message in idle_injections.in_words(called=True):
+        warnings.warn(message, NothingHit, stacklevel=3)
 
 
-def numbered(
-    asked: RunArguments, numbers: Sequence[int], *, jobs: int = 1, drawn: Callable[[int], Drawn] | None = None,
+def run_numbered(
+    arguments: RunArguments, numbers: Sequence[int], *, jobs: int = 1, drawn: Callable[[int], Drawn] | None = None,
     apart: bool = False,
 ) -> Generator[Trial, None, None]:  # fmt: skip
     """The same for the trials with these numbers, from 0: each is as it is among all others. `drawn`: the plan of a
     trial by its number, in place of the faults. `apart`: no trial, nor the twin, is run in this process, so that the
     end of its process is not the end of this one. Raises WorkerLost: `apart`, and the process that does a trial
     ended."""
-    spec, wants_twin, logs = checked(asked)
-    judge = Judge.of(asked.judge)
-    made = _trials(spec, numbers, jobs, wants_twin=wants_twin, logs=logs, drawn=drawn, apart=apart)
-    trials = judged(_of(asked, made), judge)
-    _begun.add(trials)
+    spec, wants_twin, logs = build_spec(arguments)
+    judge = Judge.of(arguments.judge)
+    raw_trials = _run_all(spec, numbers, jobs, wants_twin=wants_twin, logs=logs, drawn=drawn, apart=apart)
+    trials = add_opinions(_with_arguments(arguments, raw_trials), judge)
+    _running.add(trials)
     return trials
 
 
-def _of(asked: RunArguments, trials: Generator[Trial, None, None]) -> Generator[Trial, None, None]:
+def _with_arguments(arguments: RunArguments, trials: Generator[Trial, None, None]) -> Generator[Trial, None, None]:
     with closing(trials):
         for trial in trials:
-            trial.asked = asked
+            trial.asked = arguments
             yield trial
 
 
-_begun: WeakSet[Generator[Trial, None, None]] = WeakSet()
+_running: WeakSet[Generator[Trial, None, None]] = WeakSet()
 
 
 @atexit.register
 def _end_all() -> None:
     """Ends the trials that nobody has ended, while there is an interpreter to do it."""
-    for trials in list(_begun):
+    for trials in list(_running):
         with suppress(ValueError):  # the process ends within one of them
             trials.close()
 
 
-def _trials(
+def _run_all(
     spec: AgentSpec, numbers: Sequence[int], jobs: int, *, wants_twin: bool, logs: Path | None,
     drawn: Callable[[int], Drawn] | None = None, apart: bool = False,
 ) -> Generator[Trial, None, None]:  # fmt: skip
@@ -303,41 +305,41 @@ def _trials(
             f"real_limit_s is {spec.options.real_limit_s:g}: only a process of its own can be ended: give "
             "isolate='fork' too, or run it by `chaoslab test`"
         )
-    alone = children(1, limit_s, at_once=at_once) if apart and not spec.options.isolate else executor(1)
+    alone = make_child_executor(1, limit_s, at_once=at_once) if apart and not spec.options.isolate else executor(1)
     with ExitStack() as stack:
         name_secrets(spec.options.secret_names or ())
         stack.enter_context(spec.prepared())  # forked workers inherit it
         if wants_twin:
-            twin, spec = baseline(spec, alone)
+            twin, spec = run_baseline_twin(spec, alone)
         book = folder = None
         if logs is not None:
-            place = Run.create(logs, now=spec.now, name=spec.name)
-            place.make_latest()
-            folder = place.folder
-            book = stack.enter_context(written(spec, len(numbers), folder, keep=spec.options.keep))
+            run_folder = Run.create(logs, now=spec.now, name=spec.name)
+            run_folder.make_latest()
+            folder = run_folder.folder
+            book = stack.enter_context(write_run(spec, len(numbers), folder, keep=spec.options.keep))
         run: RunSpec[AgentResult] = spec if drawn is None else DrawnRun(spec, drawn)
         if jobs > 1:
             # Judged where it ran: else this process would read the events of all others.
             run = JudgedRun(run, lines=book is not None)
-        does = alone if jobs == 1 else children(jobs, limit_s, at_once=at_once) if apart else executor(jobs)
-        done = stack.enter_context(closing(results(run, numbers, executor=does, book=book)))
-        for number, result in zip(numbers, done, strict=True):
+        pool = alone if jobs == 1 else make_child_executor(jobs, limit_s, at_once=at_once) if apart else executor(jobs)
+        trial_results = stack.enter_context(closing(run_trials(run, numbers, executor=pool, book=book)))
+        for number, result in zip(numbers, trial_results, strict=True):
             plan = spec.plan if drawn is None else replace(spec.plan, injections=drawn(number).injections)
-            yield trial_of(result, plan.without(result.off), twin, folder)
+            yield make_trial(result, plan.without(result.off), twin, folder)
 
 
-def trial_of(
+def make_trial(
     result: AgentResult, plan: Plan, twin: Trial | None, folder: Path | None = None, asked: RunArguments | None = None
 ) -> Trial:
     """The trial of a result. `twin`: that of its run, for a trial without one of its own."""
     key = result.book.trial.key
     if result.twin is not None:
-        twin = trial_of(result.twin, Plan(plan.seed), None)
+        twin = make_trial(result.twin, Plan(plan.seed), None)
     return Trial(key, result.answer, result.error, result.seconds, plan, twin, result, folder, asked=asked)
 
 
-def baseline(spec: AgentSpec, alone: Executor) -> tuple[Trial, AgentSpec]:
+def run_baseline_twin(spec: AgentSpec, alone: Executor) -> tuple[Trial, AgentSpec]:
     """The run's twin without faults, and the spec beside it. `alone`: does one trial after the other. Raises
     NoBaseline: the twin is nothing to compare with, and the trials are not to run anyway."""
-    twin, beside = compared(spec, alone)
-    return trial_of(twin, Plan(spec.plan.seed), None), beside
+    twin, beside = run_baseline(spec, alone)
+    return make_trial(twin, Plan(spec.plan.seed), None), beside

@@ -8,7 +8,7 @@ from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from chaoslab.base.durations import duration
-from chaoslab.reports.text import one_line
+from chaoslab.reports.text import make_one_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,7 +72,7 @@ class _Row:
     @property
     def cells(self) -> tuple[str, ...]:
         verdict = self.verdict
-        return (self.key, self.name, duration(self.seconds), "" if verdict is None else one_line(verdict.why, WHY))
+        return (self.key, self.name, duration(self.seconds), "" if verdict is None else make_one_line(verdict.why, WHY))
 
 
 class Trials(Iterator[T]):
@@ -82,8 +82,8 @@ class Trials(Iterator[T]):
     those that were taken, and runs none. One that was neither judged nor kept has no outcome there.
     """
 
-    def __init__(self, trials: Generator[T, None, None], asked: int) -> None:
-        self._trials, self._asked, self._rows = trials, asked, list[_Row]()
+    def __init__(self, trials: Generator[T, None, None], count: int) -> None:
+        self._trials, self._asked, self._rows = trials, count, list[_Row]()
         self._later, self._counted = deque[_Row](), Counter[str]()
         """Those behind the rows of the table: the open ones, and the outcomes of the others."""
 
@@ -150,13 +150,13 @@ class Trials(Iterator[T]):
         """The number of those that were run, and their outcomes."""
         if not self._rows:
             return f"{self._asked} trials, none of them run yet: each is run when it is taken, as by list(…)"
-        found = Counter(row.name for row in self._rows)
-        found.update(self._counted)
-        found.update(row.name for row in self._later)
-        counts = ", ".join(f"{count} {name}" for name, count in found.most_common())
-        return f"{found.total()} of {self._asked} trials run: {counts}"
+        outcome_counts = Counter(row.name for row in self._rows)
+        outcome_counts.update(self._counted)
+        outcome_counts.update(row.name for row in self._later)
+        counts = ", ".join(f"{count} {name}" for name, count in outcome_counts.most_common())
+        return f"{outcome_counts.total()} of {self._asked} trials run: {counts}"
 
     @property
     def _rest(self) -> list[str]:
-        left = self._counted.total() + len(self._later)
-        return [f"… and {left} more"] if left > 0 else []
+        uncounted = self._counted.total() + len(self._later)
+        return [f"… and {uncounted} more"] if uncounted > 0 else []

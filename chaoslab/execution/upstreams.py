@@ -56,7 +56,7 @@ def check_hosts(plan: Plan, routes: Mapping[str, GatewayRoute]) -> None:
     """Checks that the faults of a plan with limits hit loopback alone, or the hosts that these name. Raises ValueError:
     one would hit another."""
     allowed = hosts_allowed(plan.limits)
-    if allowed is None or any(each.shadow for each in plan.limits):
+    if allowed is None or any(limit.shadow for limit in plan.limits):
         return
     for injection in plan.injections:
         for route in routes.values():
@@ -69,68 +69,68 @@ def check_hosts(plan: Plan, routes: Mapping[str, GatewayRoute]) -> None:
 
 def check_bases(routes: Mapping[str, GatewayRoute]) -> None:
     """Checks that no provider's path would stand twice in an address. Raises ValueError: a route has it already."""
-    for each in formats.PROVIDERS:
-        name, path = each.name, each.added
+    for provider in formats.PROVIDERS:
+        name, path = provider.name, provider.added
         if path and name in routes and routes[name].base.endswith(path):
             url = routes[name].url.removesuffix(path)
             raise ValueError(f"the route {name} goes to {url}{path}, and its SDK adds {path} itself: give {url}")
 
 
-def of_model(route: GatewayRoute) -> bool:
+def is_of_model(route: GatewayRoute) -> bool:
     """True for a route that is known for a model's before it is asked."""
-    named = route.name == "model" or any(route.name == each.name for each in formats.PROVIDERS)
-    return named or formats.provider_of(route.host) is not None or formats.provider_of(route.name) is not None
+    is_named = route.name == "model" or any(route.name == provider.name for provider in formats.PROVIDERS)
+    return is_named or formats.provider_of(route.host) is not None or formats.provider_of(route.name) is not None
 
 
 @contextmanager
-def listening(
+def open_gateway(
     routes: Mapping[str, GatewayRoute], seam: ServiceSeam, *, port: int = 0, ports: Mapping[str, int] | None = None,
     timeout_s: float = UPSTREAM_S, proxy: tuple[int, str] | None = None,
 ) -> Iterator[tuple[str, Gateway]]:  # fmt: skip
     """A context with listeners on loopback, one for all routes, one for each of `ports`, and that of the `proxy`; gives
-    the first one's address. Those of the others are the gateway's `addresses`. Raises OSError: a port is taken."""
-    from chaoslab.seams.gateway.engine import running
+    the first one's address. Those of the others are the gateway's `provider_variables`. Raises OSError: a port is taken."""
+    from chaoslab.seams.gateway.engine import run_gateway
 
     seam.told_model = lambda request: MODEL if formats.asks_model(request.path, request.body) else None
     shared = Gateway(routes, seam, threading.Lock(), timeout_s)
     with ExitStack() as stack:
-        own = {"": stack.enter_context(_listening(port, "another --port"))}
+        listeners = {"": stack.enter_context(_open_listener(port, "another --port"))}
         for name, number in (ports or {}).items():
-            own[name] = stack.enter_context(_listening(number, f"another port in --port-of {name}="))
-        found = {name: "http://{}:{}".format(*listener.getsockname()[:2]) for name, listener in own.items()}
-        shared.address = found.pop("")
-        shared.addresses.update(found)
-        beside = None
+            listeners[name] = stack.enter_context(_open_listener(number, f"another port in --port-of {name}="))
+        urls = {name: "http://{}:{}".format(*listener.getsockname()[:2]) for name, listener in listeners.items()}
+        shared.address = urls.pop("")
+        shared.addresses.update(urls)
+        serve_proxy = None
         if proxy is not None:
             from chaoslab.seams.gateway.forward import ForwardProxy
 
-            number, elsewhere = proxy
-            beside = ForwardProxy(
-                shared, stack.enter_context(_listening(number, "another --proxy-port")), elsewhere
+            number, proxy_route = proxy
+            serve_proxy = ForwardProxy(
+                shared, stack.enter_context(_open_listener(number, "another --proxy-port")), proxy_route
             ).serve
-        stack.enter_context(running(shared, own, beside))
+        stack.enter_context(run_gateway(shared, listeners, serve_proxy))
         yield shared.address, shared
 
 
-def addresses(routes: Mapping[str, GatewayRoute], url: Callable[[str], str]) -> dict[str, str]:
+def provider_variables(routes: Mapping[str, GatewayRoute], url: Callable[[str], str]) -> dict[str, str]:
     """The variables in which the SDKs of models' providers look for an address, with those of the gateway. `url`: the
     address of a route."""
-    found = {}
-    for each in formats.PROVIDERS:
-        route = next((name for name in (each.name, "model") if name in routes), None)
-        if each.variable and route is not None:
-            known = each.path and routes[route].base.endswith(each.path)
-            found[each.variable] = url(route) + ("" if known else each.path)
-    return found
+    variables = {}
+    for provider in formats.PROVIDERS:
+        route = next((name for name in (provider.name, "model") if name in routes), None)
+        if provider.variable and route is not None:
+            has_path = provider.path and routes[route].base.endswith(provider.path)
+            variables[provider.variable] = url(route) + ("" if has_path else provider.path)
+    return variables
 
 
-def without_proxy(environment: Mapping[str, str]) -> dict[str, str]:
+def bypass_proxy(environment: Mapping[str, str]) -> dict[str, str]:
     """The variables by which programs ask this machine without a proxy, since the gateway is on it."""
-    known = {name: environment.get(name, "") for name in ("NO_PROXY", "no_proxy")}
-    return {name: ",".join(filter(None, (said, "127.0.0.1,localhost"))) for name, said in known.items()}
+    exceptions = {name: environment.get(name, "") for name in ("NO_PROXY", "no_proxy")}
+    return {name: ",".join(filter(None, (hosts, "127.0.0.1,localhost"))) for name, hosts in exceptions.items()}
 
 
-def _listening(port: int, instead: str) -> socket.socket:
+def _open_listener(port: int, instead: str) -> socket.socket:
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         # Else a port whose last connections have just been closed counts as taken for a while.

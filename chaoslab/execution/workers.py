@@ -66,31 +66,31 @@ def executor(
     chunk_max: int = CHUNK_MAX,
 ) -> Executor:
     """An executor with `jobs` processes; 1 is this process. `tell`, `heard`, `chunk_max`: see the executors. Several
-    are those of `spread`, within it."""
-    if jobs > 1 and (there := child_executor(None, heard)) is not None:
-        return there
+    are those of `use_executor`, within it."""
+    if jobs > 1 and (other_executor := child_executor(None, heard)) is not None:
+        return other_executor
     return InProcess(heard) if jobs <= 1 else Processes(jobs, tell=tell, heard=heard, chunk_max=chunk_max)
 
 
-Elsewhere = Callable[[float | None, TellNews], Executor]
+ExecutorFactory = Callable[[float | None, TellNews], Executor]
 """Makes an executor on other processes than this one's children, with the limit of a trial in seconds."""
-_spread: ContextVar[Elsewhere | None] = ContextVar("spread", default=None)
+_executor_factory: ContextVar[ExecutorFactory | None] = ContextVar("spread", default=None)
 
 
 @contextmanager
-def spread(elsewhere: Elsewhere) -> Iterator[None]:
+def use_executor(elsewhere: ExecutorFactory) -> Iterator[None]:
     """A context in which what asks for several processes gets this executor."""
-    before = _spread.set(elsewhere)
+    before = _executor_factory.set(elsewhere)
     try:
         yield
     finally:
-        _spread.reset(before)
+        _executor_factory.reset(before)
 
 
 def child_executor(limit_s: float | None, heard: TellNews) -> Executor | None:
-    """The executor of `spread`; None outside of it."""
-    made = _spread.get()
-    return None if made is None else made(limit_s, heard)
+    """The executor of `use_executor`; None outside of it."""
+    make_executor = _executor_factory.get()
+    return None if make_executor is None else make_executor(limit_s, heard)
 
 
 @dataclass(frozen=True)
@@ -162,40 +162,42 @@ class Processes:
         and the work cannot be pickled."""
         todo: Sequence[S] = list(specs)
         jobs = self.jobs if self.kept else max(1, min(self.jobs, len(todo)))
-        most = len(todo) // (jobs * 4)
-        size = max(1, min(self.chunk_max, most))
-        left = deque(todo[begin : begin + size] for begin in range(0, len(todo), size))
-        out: deque[tuple[Sequence[S], Future[Came[R]] | None]] = deque()  # without a future: to be run one at a time
-        begun = self.kept.of(work, jobs, left, out) if self.kept else _Workers(work, jobs, self.method)
-        with begun as workers, _Workers(work, 1, workers.method) as lone:
-            while left or out:
-                while left and len(out) < jobs * (1 + AHEAD):
-                    chunk = left.popleft()
-                    out.append((chunk, workers.give(chunk)))
-                chunk, future = out[0]
+        even_share = len(todo) // (jobs * 4)
+        size = max(1, min(self.chunk_max, even_share))
+        waiting = deque(todo[begin : begin + size] for begin in range(0, len(todo), size))
+        in_hand: deque[tuple[Sequence[S], Future[ChunkResult[R]] | None]] = (
+            deque()
+        )  # without a future: to be run one at a time
+        opened_workers = self.kept.of(work, jobs, waiting, in_hand) if self.kept else _Workers(work, jobs, self.method)
+        with opened_workers as workers, _Workers(work, 1, workers.method) as lone:
+            while waiting or in_hand:
+                while waiting and len(in_hand) < jobs * (1 + AHEAD):
+                    chunk = waiting.popleft()
+                    in_hand.append((chunk, workers.give(chunk)))
+                chunk, future = in_hand[0]
                 # Its worker died: one at a time, so that the trial that kills its process is found.
                 if future is None:
-                    out.popleft()
+                    in_hand.popleft()
                     yield from self.alone.map(work, chunk) if self.alone else self._one_at_a_time(lone, work, chunk)
                     continue
                 try:
                     with self.heard():
-                        came = self._result(future, workers)
+                        chunk_result = self._result(future, workers)
                 except BrokenProcessPool:
                     workers.end()
                     with self.heard():
                         check_late()
-                    self._begin_again(workers, out, jobs)
+                    self._begin_again(workers, in_hand, jobs)
                     continue
                 except KeyboardInterrupt:
                     workers.end()
-                    for _, future in itertools.takewhile(lambda entry: _well(entry[1]), out):
+                    for _, future in itertools.takewhile(lambda entry: _has_result(entry[1]), in_hand):
                         yield from future.result().done if future else ()
                     raise
-                out.popleft()
-                yield from came.of_it()
+                in_hand.popleft()
+                yield from chunk_result.of_it()
 
-    def _result(self, future: Future[Came[R]], workers: _Workers[S, R]) -> Came[R]:
+    def _result(self, future: Future[ChunkResult[R]], workers: _Workers[S, R]) -> ChunkResult[R]:
         """The result of the future, while no process takes too long for a trial."""
         while True:
             try:
@@ -205,43 +207,45 @@ class Processes:
                     workers.kill_late(self.limit_s)
 
     def _begin_again(
-        self, workers: _Workers[S, R], out: deque[tuple[Sequence[S], Future[Came[R]] | None]], jobs: int
+        self, workers: _Workers[S, R], out: deque[tuple[Sequence[S], Future[ChunkResult[R]] | None]], jobs: int
     ) -> None:
         """After a worker died, marks the trials in hand to be run one at a time, and gives out the other chunks
         again."""
-        in_hand = list(itertools.islice((n for n, (_, was) in enumerate(out) if not _well(was)), jobs))
-        count = sum(len(out[n][0]) for n in in_hand)
+        lost = list(
+            itertools.islice((n for n, (_, future_before) in enumerate(out) if not _has_result(future_before)), jobs)
+        )
+        count = sum(len(out[n][0]) for n in lost)
         self.tell(f"a worker died: the {count} trials that were in hand are done again, one at a time")
-        for n, (again, was) in enumerate(out):
-            if n in in_hand:  # chunks are given out in order, so the trial that kills is among these
-                out[n] = again, None
-            elif not _well(was):
-                out[n] = again, workers.give(again)
+        for n, (chunk, future_before) in enumerate(out):
+            if n in lost:  # chunks are given out in order, so the trial that kills is among these
+                out[n] = chunk, None
+            elif not _has_result(future_before):
+                out[n] = chunk, workers.give(chunk)
 
     def _one_at_a_time(self, lone: _Workers[S, R], work: Work[S, R], chunk: Sequence[S]) -> Iterator[R]:
         for spec in chunk:
-            for left in range(TRIES - 1, -1, -1):
+            for tries_left in range(TRIES - 1, -1, -1):
                 future = lone.give([spec])
                 try:
                     with self.heard():
-                        came = future.result()
+                        chunk_result = future.result()
                 except BrokenProcessPool:
                     lone.end()
-                    if not left:
+                    if not tries_left:
                         name = work.named(spec)
                         raise WorkerLost(f"{name} kills the process that does it, {TRIES} times in {TRIES}") from None
                 else:
-                    yield from came.of_it()
+                    yield from chunk_result.of_it()
                     break
 
 
 def _default_method() -> str:
     """The start method. A fork copies only the calling thread, so it is not used if there are others."""
-    can = "fork" in multiprocessing.get_all_start_methods() and threading.active_count() == 1
-    return "fork" if can else "spawn"
+    may_fork = "fork" in multiprocessing.get_all_start_methods() and threading.active_count() == 1
+    return "fork" if may_fork else "spawn"
 
 
-def _well(future: Future[Any] | None) -> bool:
+def _has_result(future: Future[Any] | None) -> bool:
     """True if it is done and has a result."""
     return future is not None and future.done() and not future.cancelled() and future.exception() is None
 
@@ -253,24 +257,24 @@ class _Workers(Generic[S, R]):
         self.method = method or _default_method()
         self._jobs, self._context = jobs, multiprocessing.get_context(self.method)
         # A fork inherits the work, which then need not be picklable.
-        self._sent = work if self.method == "fork" else packed(work)
+        self._sent = work if self.method == "fork" else pack_work(work)
         self._pool: ProcessPoolExecutor | None = None
         self._beats = _Beats(self._context, jobs)
 
-    def give(self, chunk: Sequence[S]) -> Future[Came[R]]:
+    def give(self, chunk: Sequence[S]) -> Future[ChunkResult[R]]:
         """The future result of the chunk. BrokenProcessPool is only ever raised by the future."""
         if self._pool is None:
             self._beats = _Beats(self._context, self._jobs)
             self._pool = ProcessPoolExecutor(
-                self._jobs, mp_context=self._context, initializer=_open, initargs=(self._sent, self._beats)
+                self._jobs, mp_context=self._context, initializer=_open_worker, initargs=(self._sent, self._beats)
             )
         # A new process ignores Ctrl-C only after its first steps, and a thread of the pool could take the signal from
         # this one.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         try:
-            return self._pool.submit(_do, chunk)
+            return self._pool.submit(_run_in_worker, chunk)
         except BrokenProcessPool as error:
-            broken: Future[Came[R]] = Future()
+            broken: Future[ChunkResult[R]] = Future()
             broken.set_exception(error)
             return broken
         finally:
@@ -307,15 +311,15 @@ class KeptWorkers:
         self._workers: _Workers[Any, Any] | None = None
 
     @contextmanager
-    def of(self, work: Work[S, R], jobs: int, *left: Collection[object]) -> Iterator[_Workers[S, R]]:
-        """A context with the processes of the work. `left`: they hold something if it is broken off."""
+    def of(self, work: Work[S, R], jobs: int, *unfinished: Collection[object]) -> Iterator[_Workers[S, R]]:
+        """A context with the processes of the work. `unfinished`: they hold something if it is broken off."""
         if self._workers is None or self._work is not work:
             self.close()
             self._work, self._workers = work, _Workers(work, jobs, None)
         try:
             yield self._workers
         finally:
-            if any(left):
+            if any(unfinished):
                 self.close()
 
     def close(self) -> None:
@@ -347,7 +351,9 @@ class _Beats:
 
     def late(self, limit_s: float) -> list[int]:
         now = system.monotonic()
-        return [pid for pid, began in zip(self._pids, self._began, strict=True) if began and now - began > limit_s]
+        return [
+            pid for pid, begin_s in zip(self._pids, self._began, strict=True) if begin_s and now - begin_s > limit_s
+        ]
 
 
 UNSENT = (
@@ -356,7 +362,7 @@ UNSENT = (
 )
 
 
-def packed(work: Work[Any, Any]) -> bytes:
+def pack_work(work: Work[Any, Any]) -> bytes:
     """The work as bytes, since a process that cannot unpickle its arguments dies silently."""
     try:
         return pickle.dumps(work)
@@ -365,7 +371,7 @@ def packed(work: Work[Any, Any]) -> bytes:
 
 
 @dataclass(frozen=True)
-class Came(Generic[R_co]):
+class ChunkResult(Generic[R_co]):
     """The results of a chunk, up to the trial that failed, if one did. They travel as bytes and are unpickled here,
     since the pool mistakes an error in unpickling for a dead worker."""
 
@@ -373,19 +379,19 @@ class Came(Generic[R_co]):
     error: BaseException | None = None
 
     @classmethod
-    def of(cls, done: list[Any], error: BaseException | None = None) -> Came[Any]:
+    def of(cls, chunk_items: list[Any], error: BaseException | None = None) -> ChunkResult[Any]:
         try:
-            return cls(pickle.dumps(done), error)
+            return cls(pickle.dumps(chunk_items), error)
         except Exception as unsent:  # noqa: BLE001 - an object's own code may raise anything
             return cls(pickle.dumps([]), NotPicklable(UNSENT.format(unsent)))
 
     @property
     def done(self) -> list[R_co]:
         try:
-            done: list[R_co] = pickle.loads(self.sent)
+            chunk_items: list[R_co] = pickle.loads(self.sent)
         except Exception as error:
             raise NotPicklable(UNSENT.format(error)) from error
-        return done
+        return chunk_items
 
     def of_it(self) -> Iterator[R_co]:
         yield from self.done
@@ -404,16 +410,16 @@ class _Worker:
         self._stack, self.beats = ExitStack(), beats
         beats.take()
         try:
-            self.do = self._stack.enter_context(unpacked(sent).opened())
+            self.do = self._stack.enter_context(unpack_work(sent).opened())
         except BaseException as error:  # noqa: BLE001 - it is raised again in the parent
-            self.do = _raiser(error)
+            self.do = _make_raiser(error)
 
 
 _worker: ContextVar[_Worker] = ContextVar("worker")
-"""Set by `_open`; the pool calls `_do` in the same context."""
+"""Set by `_open_worker`; the pool calls `_run_in_worker` in the same context."""
 
 
-def _open(sent: Work[Any, Any] | bytes, beats: _Beats) -> None:
+def _open_worker(sent: Work[Any, Any] | bytes, beats: _Beats) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
@@ -422,8 +428,8 @@ def _open(sent: Work[Any, Any] | bytes, beats: _Beats) -> None:
     _worker.set(_Worker(sent, beats))
 
 
-def unpacked(sent: Work[Any, Any] | bytes) -> Work[Any, Any]:
-    """The work of `packed`. Raises NotPicklable: it cannot be made here, as where a module is missing."""
+def unpack_work(sent: Work[Any, Any] | bytes) -> Work[Any, Any]:
+    """The work of `pack_work`. Raises NotPicklable: it cannot be made here, as where a module is missing."""
     if not isinstance(sent, bytes):
         return sent
     try:
@@ -440,14 +446,14 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _raiser(error: BaseException) -> Callable[[Any], Any]:
+def _make_raiser(error: BaseException) -> Callable[[Any], Any]:
     def do(_: Any) -> Any:
         raise error
 
     return do
 
 
-def _do(chunk: Sequence[Any]) -> Came[Any]:
+def _run_in_worker(chunk: Sequence[Any]) -> ChunkResult[Any]:
     worker = _worker.get()
 
     def do(spec: Any) -> Any:
@@ -457,30 +463,30 @@ def _do(chunk: Sequence[Any]) -> Came[Any]:
         finally:
             worker.beats.end()
 
-    return all_of(do, chunk)
+    return run_chunk(do, chunk)
 
 
-def all_of(do: Callable[[S], R], chunk: Sequence[S]) -> Came[R]:
+def run_chunk(do: Callable[[S], R], chunk: Sequence[S]) -> ChunkResult[R]:
     """The results of a chunk, sent as one: what they have in common is pickled once."""
-    done: list[R] = []
+    chunk_items: list[R] = []
     for spec in chunk:
         try:
-            done.append(do(spec))
+            chunk_items.append(do(spec))
         except BaseException as error:  # noqa: BLE001 - it is raised again in the parent
-            return Came.of(done, from_here(error))
-    return Came.of(done)
+            return ChunkResult.of(chunk_items, with_traceback_note(error))
+    return ChunkResult.of(chunk_items)
 
 
-def from_here(error: BaseException) -> BaseException:
+def with_traceback_note(error: BaseException) -> BaseException:
     """The error, with a note of its traceback."""
-    where = "".join(traceback.format_exception(error)).rstrip()
-    sent = portable(error, where)
-    if sent is error:
-        error.add_note(f"in a worker:\n{where}")
-    return sent
+    traceback_text = "".join(traceback.format_exception(error)).rstrip()
+    portable_error = make_portable(error, traceback_text)
+    if portable_error is error:
+        error.add_note(f"in a worker:\n{traceback_text}")
+    return portable_error
 
 
-def portable(error: BaseException, otherwise: str) -> BaseException:
+def make_portable(error: BaseException, otherwise: str) -> BaseException:
     """The error itself if another process can unpickle it, else a RuntimeError with the text `otherwise`."""
     try:
         if type(pickle.loads(pickle.dumps(error))) is type(error):

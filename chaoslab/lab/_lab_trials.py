@@ -9,23 +9,23 @@ from pathlib import Path
 from typing import Any
 
 from chaoslab.agent.prompts import Prompt, as_data
-from chaoslab.analysis.verdict.ledger import wish
+from chaoslab.analysis.verdict.ledger import make_wish
 from chaoslab.base.identity import digest
 from chaoslab.config.limits import limited
 from chaoslab.config.settings import Settings
 from chaoslab.config.topology import WRITERS
 from chaoslab.core.conversation import Conversation
 from chaoslab.core.events import PromptAttempt, PromptFinished
-from chaoslab.core.limits import all_of
+from chaoslab.core.limits import read_limits
 from chaoslab.core.plan import Injection, Plan
 from chaoslab.execution.drawn import Drawn, DrawnRun
 from chaoslab.execution.exploring import Subject
-from chaoslab.execution.forked import children
-from chaoslab.execution.pipeline import results, written
+from chaoslab.execution.forked import make_child_executor
+from chaoslab.execution.pipeline import run_trials, write_run
 from chaoslab.execution.spec import RunSpec, TrialSpec
 from chaoslab.execution.trial import Trial
 from chaoslab.execution.workers import executor
-from chaoslab.lab._virtual_lab import LabResult, LabSpec, lasting
+from chaoslab.lab._virtual_lab import LabResult, LabSpec, select_lasting
 from chaoslab.record.history import History
 from chaoslab.record.lines import parse_line
 from chaoslab.record.log import BufferedEvent, lines_of
@@ -62,8 +62,8 @@ class LabTrialResult:
     @cached_property
     def history(self) -> History:
         """All events of the trial."""
-        began = datetime.fromisoformat(self.spec.now)
-        lines = lines_of(self.result.kept, run=self.spec.name, began=began, after_s=0.0, seqs={})
+        begin = datetime.fromisoformat(self.spec.now)
+        lines = lines_of(self.result.kept, run=self.spec.name, began=begin, after_s=0.0, seqs={})
         return History(record for line in lines if (record := parse_line(line)) is not None)
 
 
@@ -71,7 +71,7 @@ class AgentFailed(Exception):
     """The lab's agent gave no answer; the message is its own account."""
 
 
-def lab_trials(
+def run_lab_trials(
     prompt: str | Conversation, numbers: Sequence[int], *, faults: Sequence[Injection], seed: int, jobs: int = 1,
     timeout_s: float | None = None, deadline_s: float | None = None,
     effects: Sequence[Mapping[str, Any]] | None = None, facts: Sequence[Any] | None = None,
@@ -84,66 +84,72 @@ def lab_trials(
     `effects` are. `timeout_s`: the deadline of an attempt at a tool. `limit_s`: as `apart` of `numbered`, with the most
     seconds of real time for a trial. `keep`: see `RunOptions`.
     """
-    spec = _spec(prompt, faults, seed, timeout_s, deadline_s, effects, facts, limits)
-    spec, twin = _with_twin(spec, effects)
+    spec = _make_spec(prompt, faults, seed, timeout_s, deadline_s, effects, facts, limits)
+    spec, twin = _add_twin(spec, effects)
     run: RunSpec[LabResult] = spec if drawn is None else DrawnRun(spec, drawn)
     with ExitStack() as stack:
         book = folder = None
         if logs is not None:
-            place = Run.create(logs, now=spec.now, name=spec.name, writers=WRITERS)
-            place.make_latest()
-            folder = place.folder
-            book = stack.enter_context(written(run, len(numbers), folder, keep=keep))
+            run_folder = Run.create(logs, now=spec.now, name=spec.name, writers=WRITERS)
+            run_folder.make_latest()
+            folder = run_folder.folder
+            book = stack.enter_context(write_run(run, len(numbers), folder, keep=keep))
         jobs = 1 if spec.sequential else jobs
-        does = executor(jobs) if limit_s is None else children(jobs, limit_s, at_once=spec.sequential)
-        for result in stack.enter_context(closing(results(run, numbers, executor=does, book=book))):
-            own = spec.plan if drawn is None else replace(spec.plan, injections=drawn(result.number).injections)
-            yield _trial(spec, result, own.without(result.off), twin, folder)
+        pool = executor(jobs) if limit_s is None else make_child_executor(jobs, limit_s, at_once=spec.sequential)
+        for result in stack.enter_context(closing(run_trials(run, numbers, executor=pool, book=book))):
+            trial_plan = spec.plan if drawn is None else replace(spec.plan, injections=drawn(result.number).injections)
+            yield _make_trial(spec, result, trial_plan.without(result.off), twin, folder)
 
 
-def subject(
+def make_subject(
     prompt: str | Conversation, targets: Sequence[str], check: Callable[[Injection], object], *, seed: int,
     effects: Sequence[Mapping[str, Any]] | None, facts: Sequence[Any] | None,
     timeout_s: float | None, deadline_s: float | None,
 ) -> Subject:  # fmt: skip
-    """The lab's agent as what a search breaks; the arguments are those of `lab_trials`."""
-    spec, twin = _with_twin(_spec(prompt, (), seed, timeout_s, deadline_s, effects, facts), effects)
-    return Subject(spec, targets, check, lambda result, plan: _trial(spec, result, plan, twin))
+    """The lab's agent as what a search breaks; the arguments are those of `run_lab_trials`."""
+    spec, twin = _add_twin(_make_spec(prompt, (), seed, timeout_s, deadline_s, effects, facts), effects)
+    return Subject(spec, targets, check, lambda result, plan: _make_trial(spec, result, plan, twin))
 
 
-def _with_twin(spec: LabSpec, effects: Sequence[Mapping[str, Any]] | None) -> tuple[LabSpec, Trial]:
+def _add_twin(spec: LabSpec, effects: Sequence[Mapping[str, Any]] | None) -> tuple[LabSpec, Trial]:
     """The run with the effects of its twin, unless they are stated, and the twin."""
     # the first two trials without faults
-    calm = replace(spec, plan=Plan(spec.plan.seed), twins=False)
-    with calm.opened() as do:
-        first, second = (_trial(calm, do(TrialSpec(number)), calm.plan, None) for number in range(2))
-    twin, another = first, second
+    without_faults_spec = replace(spec, plan=Plan(spec.plan.seed), twins=False)
+    with without_faults_spec.opened() as do:
+        first, second = (
+            _make_trial(without_faults_spec, do(TrialSpec(number)), without_faults_spec.plan, None)
+            for number in range(2)
+        )
+    twin, second_twin = first, second
     if effects is None and twin.said is not None:
-        stated = {"effects": [wish(each) for each in lasting(twin.effects, another.effects)]}
-        spec = replace(spec, prompts=as_data([Prompt.model_validate({**spec.prompts[0], **stated})]))
+        effect_values = {"effects": [make_wish(effect) for effect in select_lasting(twin.effects, second_twin.effects)]}
+        spec = replace(spec, prompts=as_data([Prompt.model_validate({**spec.prompts[0], **effect_values})]))
     return spec, twin
 
 
-def _spec(
+def _make_spec(
     prompt: str | Conversation, faults: Sequence[Injection], seed: int, timeout_s: float | None,
     deadline_s: float | None, effects: Sequence[Mapping[str, Any]] | None, facts: Sequence[Any] | None,
     limits: Any = None,
 ) -> LabSpec:  # fmt: skip
-    given = {"TOOL_TIMEOUT_S": timeout_s, "DEADLINE_S": deadline_s, "SEED": seed, "WORLD": "virtual"}
-    if any(each.layer == "stream" for each in faults):
-        given["STREAM"] = "on"
-    chosen = Settings().override({name: str(value) for name, value in given.items() if value is not None})
-    stated = {key: value for key, value in (("effects", effects), ("facts", facts)) if value is not None}
-    asked = Prompt.of(prompt, **stated)
-    prompts, plan = as_data([asked]), limited(Plan(seed, tuple(faults), () if limits is None else all_of(limits)))
+    overrides = {"TOOL_TIMEOUT_S": timeout_s, "DEADLINE_S": deadline_s, "SEED": seed, "WORLD": "virtual"}
+    if any(injection.layer == "stream" for injection in faults):
+        overrides["STREAM"] = "on"
+    chosen = Settings().override({name: str(value) for name, value in overrides.items() if value is not None})
+    result_values = {key: value for key, value in (("effects", effects), ("facts", facts)) if value is not None}
+    prompt_model = Prompt.of(prompt, **result_values)
+    prompts, plan = (
+        as_data([prompt_model]),
+        limited(Plan(seed, tuple(faults), () if limits is None else read_limits(limits))),
+    )
     name = f"lab{seed}-{digest([plan.to_json(), chosen.shown(), prompts])}"
     return LabSpec(name, chosen.now, chosen, plan, prompts)
 
 
-def _trial(spec: LabSpec, result: LabResult, plan: Plan, twin: Trial | None, folder: Path | None = None) -> Trial:
-    found = LabTrialResult(spec, result)
-    ended = next((event for _, event in found.history.of(PromptFinished)), None)
-    told = [event.error for _, event in found.history.of(PromptAttempt) if event.error]
-    answer = ended.answer if ended is not None and ended.status == "ok" else None
-    error = AgentFailed(told[-1] if told else ended.error_type if ended else "") if answer is None else None
-    return Trial(spec.named(TrialSpec(result.number)), answer, error, result.seconds, plan, twin, found, folder)
+def _make_trial(spec: LabSpec, result: LabResult, plan: Plan, twin: Trial | None, folder: Path | None = None) -> Trial:
+    lab_result = LabTrialResult(spec, result)
+    end = next((event for _, event in lab_result.history.of(PromptFinished)), None)
+    errors = [event.error for _, event in lab_result.history.of(PromptAttempt) if event.error]
+    answer = end.answer if end is not None and end.status == "ok" else None
+    error = AgentFailed(errors[-1] if errors else end.error_type if end else "") if answer is None else None
+    return Trial(spec.named(TrialSpec(result.number)), answer, error, result.seconds, plan, twin, lab_result, folder)

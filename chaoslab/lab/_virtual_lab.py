@@ -17,11 +17,11 @@ from chaoslab.agent.prompts import Prompt, as_data
 from chaoslab.agent.session import Session, SessionProgress
 from chaoslab.agent.tools import Toolbox
 from chaoslab.analysis.verdict.judge import judge
-from chaoslab.analysis.verdict.ledger import wish
+from chaoslab.analysis.verdict.ledger import make_wish
 from chaoslab.analysis.verdict.seen import JUDGED, Twin
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.clock import system
-from chaoslab.base.identity import TrialId, nth
+from chaoslab.base.identity import TrialId, nth_trial
 from chaoslab.config.settings import Settings, keep_tracing_off
 from chaoslab.config.topology import MODEL, SERVICES, Ports
 from chaoslab.core import events
@@ -110,7 +110,7 @@ class LabSpec:
 
     def named(self, spec: TrialSpec) -> str:
         """The trial's key, as in the logs."""
-        return nth(self.name, spec.number, len(self.prompts)).key
+        return nth_trial(self.name, spec.number, len(self.prompts)).key
 
     @property
     def sequential(self) -> bool:
@@ -150,26 +150,26 @@ class Lab:
     def __init__(self, run: LabSpec) -> None:
         keep_tracing_off()
         self._spec, self._kept, self._events = run, list[BufferedEvent](), list[events.Event]()
-        chosen, self._ports = run.settings, Ports()
+        run_settings, self._ports = run.settings, Ports()
         self._now = datetime.fromisoformat(run.now)
         self._run = Run(run.name, Path(), STARTS_S, run.now)
-        self._logs = {name: self._shelf(name) for name in ("agent", "info", "manager", *SERVICES)}
+        self._logs = {name: self._make_log(name) for name in ("agent", "info", "manager", *SERVICES)}
         self._recording = Recording()
         if run.foreign:
             self._logs["info"] = Hearing(self._recording, self._kept, origin=STARTS_S, events=self._events)
-        desks = {name: ServiceModule.load(name, chosen) for name in SERVICES}
-        own = {name: app_of(desk, OneRun(self._run, self._logs[name])) for name, desk in desks.items()}
-        self._ledgers: list[Ledger] = [app.extensions["ledger"] for app in own.values()]
-        served: dict[str, Wsgi] = {**own, MODEL: endpoint.create_app(token_s=chosen.model_token_ms / 1000)}
-        self._apps = {name: self._recording.app(name) if name in run.foreign else app for name, app in served.items()}
-        self.session = self._assembled({name: desk.service for name, desk in desks.items()})
-        paced = {MODEL} if chosen.streams or chosen.model_token_ms else set()
+        modules = {name: ServiceModule.load(name, run_settings) for name in SERVICES}
+        own_apps = {name: app_of(module, OneRun(self._run, self._logs[name])) for name, module in modules.items()}
+        self._ledgers: list[Ledger] = [app.extensions["ledger"] for app in own_apps.values()]
+        all_apps: dict[str, Wsgi] = {**own_apps, MODEL: endpoint.create_app(token_s=run_settings.model_token_ms / 1000)}
+        self._apps = {name: self._recording.app(name) if name in run.foreign else app for name, app in all_apps.items()}
+        self.session = self._assemble_session({name: module.service for name, module in modules.items()})
+        waiting = {MODEL} if run_settings.streams or run_settings.model_token_ms else set()
         self._places = {name: (HOST, self._ports.service(name)) for name in self._apps}
         # Services listen once, on a network of no trial; each trial's network takes over its listeners.
         self._served = Network(Machine(deadline_s=0.0))
         for name, app in self._apps.items():
             for port in (self._ports.service(name), self._ports.proxy(name)):
-                serving.serve(self._served, HOST, port, app, waits=name in {*run.foreign, *paced})
+                serving.serve(self._served, HOST, port, app, waits=name in {*run.foreign, *waiting})
 
     @contextmanager
     def ready(self) -> Iterator[Lab]:
@@ -177,10 +177,10 @@ class Lab:
         with Patches():
             yield self
 
-    def _shelf(self, name: str) -> MemoryLog:
+    def _make_log(self, name: str) -> MemoryLog:
         return MemoryLog(name, self._kept, origin=STARTS_S, events=self._events)
 
-    def _assembled(self, services: dict[str, ServiceSpec]) -> Session:
+    def _assemble_session(self, services: dict[str, ServiceSpec]) -> Session:
         """The agent's session, over a seam that gets new lanes in each trial."""
         import httpx
 
@@ -189,7 +189,7 @@ class Lab:
         targets = assembly.targets(services, config, self._ports, chosen)
         seam = self.seam = HttpSeam(
             plan=run.plan, targets=targets, lanes=cast(Any, None), log=self._logs["info"], clock=system,
-            price=cost_usd, on_call=lambda what: context.world().machine.steps.calls.step(f"calls {what}", "calls"),
+            price=cost_usd, on_call=lambda call_name: context.world().machine.steps.calls.step(f"calls {call_name}", "calls"),
             ways=InProcessTransports(),
         )  # fmt: skip
         client = httpx.AsyncClient(transport=seam, timeout=None)
@@ -218,14 +218,17 @@ class Lab:
         """Runs one prompt in a world of its own. `run`: the lab's own run with other faults, drawn values or prompts;
         None: as it is. `twins`: the answers to compare with."""
         run = run or self._spec
-        prompt = nth(run.name, spec.number, len(run.prompts)).prompt
+        prompt = nth_trial(run.name, spec.number, len(run.prompts)).prompt
         return self._trial(run, spec, None if twins is None else twins.of(prompt, run, spec.number))
 
     def _trial(self, run: LabSpec, spec: TrialSpec, twin: Twin | None) -> LabResult:
         seam, session = self.seam, self.session
-        trial = nth(run.name, spec.number, len(run.prompts))
+        trial = nth_trial(run.name, spec.number, len(run.prompts))
         prompt = run.asked[trial.prompt - 1]
-        off, plan = tuple(i.name for i in run.plan.injections if i.name in spec.off), run.plan.without(spec.off)
+        switched_off, plan = (
+            tuple(i.name for i in run.plan.injections if i.name in spec.off),
+            run.plan.without(spec.off),
+        )
         waits_s = talk.waits_s if (talk := prompt.conversation) is not None else 0.0
         deadline_s, calls_max = run.settings.deadline_s + waits_s, run.calls_max
         world = World(run.settings.seed, trial.key, now=self._now, deadline_s=deadline_s, calls_max=calls_max)
@@ -244,8 +247,8 @@ class Lab:
         async def main() -> None:
             if run.drawn:
                 self._logs["info"].write(events.ValuesDrawn(values=dict(run.drawn)), trial=trial.key)
-            if off:
-                self._logs["info"].write(events.FaultsOff(injections=[*off]), trial=trial.key)
+            if switched_off:
+                self._logs["info"].write(events.FaultsOff(injections=[*switched_off]), trial=trial.key)
             await session.trial(trial, prompt, twin=twin)
             await seam.aclose()
 
@@ -257,15 +260,27 @@ class Lab:
             with world.entered():
                 session.hung(trial, prompt, str(error), began_s=STARTS_S, began=not spec.stopped)
         seconds = round(world.machine.now - STARTS_S, 6)
-        kept = masked(self._kept)
+        masked_events = masked(self._kept)
         witnessed = sum(type(event) is events.FaultWitnessed for event in self._events)
-        ok, outcome = session.progress.succeeded > succeeded, self._judged(trial, kept, self._events)
-        return LabResult(spec.number, seconds, ok, outcome, witnessed, seam.cost_usd, kept, off=off, drew=world.drew)
+        ok, outcome = session.progress.succeeded > succeeded, self._judged(trial, masked_events, self._events)
+        return LabResult(
+            spec.number,
+            seconds,
+            ok,
+            outcome,
+            witnessed,
+            seam.cost_usd,
+            masked_events,
+            off=switched_off,
+            drew=world.drew,
+        )
 
-    def _judged(self, trial: TrialId, kept: Sequence[BufferedEvent], told: Sequence[events.Event]) -> Outcome:
-        """The outcome, judged by what the log's lines will hold. `told`: the events of `kept`."""
+    def _judged(
+        self, trial: TrialId, masked_events: Sequence[BufferedEvent], event_list: Sequence[events.Event]
+    ) -> Outcome:
+        """The outcome, judged by what the log's lines will hold. `event_list`: the events of `masked_events`."""
         records: list[Record | None] = []
-        for number, (entry, event) in enumerate(zip(kept, told, strict=True), 1):
+        for number, (entry, event) in enumerate(zip(masked_events, event_list, strict=True), 1):
             kind = type(event)
             if kind in _PLAIN:  # the moment of a line, which is made of `t`, decides nothing
                 records.append(Record(self._spec.now, entry.t, trial.run, entry.trial, entry.writer, number, event))
@@ -274,10 +289,10 @@ class Lab:
         return judge(History(filter(None, records)), trial.key).outcome
 
 
-def check_stated(chosen: Settings, asked: Sequence[Prompt], file: Path) -> None:
+def check_prompts(chosen: Settings, prompts: Sequence[Prompt], file: Path) -> None:
     """Checks the prompts of the file against the lab's own services, as the agent does once services describe
     themselves. Raises SettingError: a prompt states what no service can tell or do."""
-    assembly.check(asked, file, [ServiceModule.load(name, chosen).service for name in SERVICES])
+    assembly.check(prompts, file, [ServiceModule.load(name, chosen).service for name in SERVICES])
 
 
 class Twins:
@@ -286,7 +301,7 @@ class Twins:
 
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
-        self._known: dict[tuple[int, str], CalmPrompt] = {}
+        self._known: dict[tuple[int, str], BaselinePrompt] = {}
 
     def of(self, prompt_number: int, run: LabSpec, number: int = 0) -> Twin | None:
         """The twin of that prompt of the run, counted from 1; None if it gives no answer even without faults. Of a
@@ -294,47 +309,53 @@ class Twins:
         prompt = run.asked[prompt_number - 1]
         key = prompt_number, prompt.model_dump_json()  # other waits make another twin
         if key not in self._known:
-            calm = self._calm_trial(prompt_number - 1, run)
-            if calm.twin is not None and not prompt.stated:
-                others = self._calm_trial(prompt_number - 1 + len(run.prompts), run).effects if calm.effects else []
-                calm = calm.lasting(others)
-            self._known[key] = calm
+            baseline = self._run_baseline(prompt_number - 1, run)
+            if baseline.twin is not None and not prompt.stated:
+                second_effects = (
+                    self._run_baseline(prompt_number - 1 + len(run.prompts), run).effects if baseline.effects else []
+                )
+                baseline = baseline.lasting(second_effects)
+            self._known[key] = baseline
         first = self._known[key]
         if not first.drew or number < len(run.prompts):
             return first.twin
-        own = self._calm_trial(number, run)
-        return own.lasting(first.effects).twin if own.twin is not None and not prompt.stated else own.twin
+        own_twin = self._run_baseline(number, run)
+        return (
+            own_twin.lasting(first.effects).twin if own_twin.twin is not None and not prompt.stated else own_twin.twin
+        )
 
-    def _calm_trial(self, number: int, run: LabSpec) -> CalmPrompt:
+    def _run_baseline(self, number: int, run: LabSpec) -> BaselinePrompt:
         """The trial with that number, from 0."""
-        done = self._lab.calm_trial(number, run)
-        ended = next((entry for entry in done.kept if entry.is_a(events.PromptFinished)), None)
-        calls = sum(entry.is_a(events.CallStarted) for entry in done.kept)
-        effects = [entry.fields for entry in done.kept if entry.is_a(events.Effect)]
-        twin = Twin(str(ended.fields["answer"]), done.seconds, calls) if ended is not None and done.ok else None
-        return CalmPrompt(twin, [{"effect": one["effect"], **one["content"]} for one in effects], done.drew)
+        result = self._lab.calm_trial(number, run)
+        end = next((entry for entry in result.kept if entry.is_a(events.PromptFinished)), None)
+        calls = sum(entry.is_a(events.CallStarted) for entry in result.kept)
+        effects = [entry.fields for entry in result.kept if entry.is_a(events.Effect)]
+        twin = Twin(str(end.fields["answer"]), result.seconds, calls) if end is not None and result.ok else None
+        return BaselinePrompt(
+            twin, [{"effect": effect["effect"], **effect["content"]} for effect in effects], result.drew
+        )
 
 
 @dataclass(frozen=True)
-class CalmPrompt:
+class BaselinePrompt:
     """A trial of a prompt without faults. `drew`: it drew chance of its own."""
 
     twin: Twin | None
     effects: list[dict[str, Any]]
     drew: bool
 
-    def lasting(self, another: Sequence[Mapping[str, Any]]) -> CalmPrompt:
+    def lasting(self, another: Sequence[Mapping[str, Any]]) -> BaselinePrompt:
         """The same whose twin has its effects, without what depends on the trial: what differs in another."""
         assert self.twin is not None
-        lasts = [wish(effect) for effect in lasting(self.effects, another)]
-        return replace(self, twin=replace(self.twin, effects=lasts))
+        lasting_list = [make_wish(effect) for effect in select_lasting(self.effects, another)]
+        return replace(self, twin=replace(self.twin, effects=lasting_list))
 
 
-def lasting(effects: Sequence[Mapping[str, Any]], another: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def select_lasting(effects: Sequence[Mapping[str, Any]], another: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The effects without what depends on the trial, such as a message's time: the fields that differ in another."""
-    if [each["effect"] for each in effects] != [each["effect"] for each in another]:
-        return [dict(each) for each in effects]
+    if [effect["effect"] for effect in effects] != [effect["effect"] for effect in another]:
+        return [dict(effect) for effect in effects]
     return [
-        {name: value for name, value in one.items() if other.get(name) == value}
-        for one, other in zip(effects, another, strict=True)
+        {name: value for name, value in left.items() if right.get(name) == value}
+        for left, right in zip(effects, another, strict=True)
     ]

@@ -7,35 +7,35 @@ from dataclasses import replace
 
 from chaoslab.config import settings
 from chaoslab.config.settings import Settings
-from chaoslab.execution.estimate import PILOT, CostEstimate, pilot, remembered
-from chaoslab.lab.launch import FEW, LOGS, check, check_installed, spec_of
+from chaoslab.execution.estimate import PILOT, CostEstimate, find_earlier_sample, run_pilot
+from chaoslab.lab.launch import FEW, LOGS, check, check_installed, make_spec
 
 
-def estimated(given: Sequence[str]) -> CostEstimate:
+def estimate_run(words: Sequence[str]) -> CostEstimate:
     """The cost of `chaoslab lab` with these settings. In virtual time a few trials are run; in real time the newest run
     in the same world and with the same model tells. Raises SettingError: a setting is wrong. OSError: something is in
     the way."""
-    chosen = settings.load(given)
+    chosen = settings.load(words)
     check_installed(chosen.world)
-    asked = check(chosen)
-    trials = chosen.trials_of(len(asked))
+    prompts = check(chosen)
+    trials = chosen.trials_of(len(prompts))
     if chosen.world == "virtual":
-        return _virtual(chosen, asked, trials)
+        return _estimate_virtual(chosen, prompts, trials)
     real = bool(chosen.groq_api_key or chosen.model_url)
-    found = remembered(LOGS, lambda _: True, world=chosen.world, model=chosen.model_name)
+    sample = find_earlier_sample(LOGS, lambda _: True, world=chosen.world, model=chosen.model_name)
     note = f"no earlier run is known: TRIALS=1 tells what a trial in WORLD={chosen.world} costs"
     limit = chosen.cost_limit_in_force_usd
     name = f"WORLD={chosen.world}, {chosen.model_name}"
-    return CostEstimate.of(name, trials, found, real=real, limit_usd=limit, notes=() if found else (note,))
+    return CostEstimate.of(name, trials, sample, real=real, limit_usd=limit, notes=() if sample else (note,))
 
 
-def _virtual(chosen: Settings, asked: Sequence[object], trials: int) -> CostEstimate:
-    from chaoslab.execution.forked import children
-    from chaoslab.execution.pipeline import results
+def _estimate_virtual(chosen: Settings, prompts: Sequence[object], trials: int) -> CostEstimate:
+    from chaoslab.execution.forked import make_child_executor
+    from chaoslab.execution.pipeline import run_trials
     from chaoslab.execution.spec import REAL_LIMIT_S
 
-    spec = spec_of(replace(chosen, trials=min(trials, PILOT)), asked)
-    does = children(1, REAL_LIMIT_S, at_once=spec.sequential)
+    spec = make_spec(replace(chosen, trials=min(trials, PILOT)), prompts)
+    pool = make_child_executor(1, REAL_LIMIT_S, at_once=spec.sequential)
     jobs = 1 if spec.sequential else chosen.jobs or (1 if trials <= FEW else os.cpu_count() or 1)
-    with closing(results(spec, min(trials, PILOT), executor=does)) as done:
-        return CostEstimate.of("WORLD=virtual", trials, pilot(done), real=False, jobs=jobs)
+    with closing(run_trials(spec, min(trials, PILOT), executor=pool)) as trial_results:
+        return CostEstimate.of("WORLD=virtual", trials, run_pilot(trial_results), real=False, jobs=jobs)

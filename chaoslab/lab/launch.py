@@ -41,7 +41,7 @@ class LabEnd(NamedTuple):
     folder: Path | None = None
 
 
-def start(given: Sequence[str], *, gate: Gate | None = None, drawn: bool = True, quiet: bool = False) -> LabEnd:
+def start(words: Sequence[str], *, gate: Gate | None = None, drawn: bool = True, quiet: bool = False) -> LabEnd:
     """Runs the lab with these settings. Invalid input is reported in one line. `gate`: the requirements on the result.
     `drawn`: draw its charts too. `quiet`: no progress on standard error.
 
@@ -51,35 +51,35 @@ def start(given: Sequence[str], *, gate: Gate | None = None, drawn: bool = True,
     from chaoslab.config import settings
 
     try:
-        chosen = settings.load(given)
+        chosen = settings.load(words)
     except settings.SettingError as error:
         return LabEnd(refuse(error))
     worlds: dict[str, Callable[[Settings, Sequence[str], Gate | None], LabEnd]] = {
-        "local": partial(_local, drawn=drawn),
-        "compose": partial(_compose, drawn=drawn),
-        "virtual": partial(_virtual, drawn=drawn, quiet=quiet),
+        "local": partial(_run_local, drawn=drawn),
+        "compose": partial(_run_compose, drawn=drawn),
+        "virtual": partial(_run_virtual, drawn=drawn, quiet=quiet),
     }
-    return worlds[chosen.world](chosen, given, gate)
+    return worlds[chosen.world](chosen, words, gate)
 
 
 # In processes on loopback.
 
 
-def _local(chosen: Settings, given: Sequence[str], gate: Gate | None, *, drawn: bool) -> LabEnd:
+def _run_local(chosen: Settings, words: Sequence[str], gate: Gate | None, *, drawn: bool) -> LabEnd:
     from chaoslab.agent import model
     from chaoslab.base.clock import system
     from chaoslab.base.interrupts import Interrupts
     from chaoslab.config import settings
     from chaoslab.config.topology import WRITERS, Ports
     from chaoslab.record.runs import Run
-    from chaoslab.worlds.local import Local, PortTaken, WorldError, brought_up, free_ports
+    from chaoslab.worlds.local import Local, PortTaken, WorldError, bring_up, free_ports
     from chaoslab.worlds.stopping import Stopper
 
     try:
         check_installed("local")
         check(chosen)
-        alone = _stopped(chosen)
-        model.check(chosen, given)
+        alone = _stoppable_services(chosen)
+        model.check(chosen, words)
         _check_toxiproxy(chosen.toxiproxy_url)
         _check_state()
         ports = free_ports(chosen.base_port, system)
@@ -90,18 +90,18 @@ def _local(chosen: Settings, given: Sequence[str], gate: Gate | None, *, drawn: 
     if chosen.base_port is None and ports != Ports():
         print(f"some port from {Ports().base} on is taken: this lab starts at {ports.base}")
 
-    def at(ports: Ports) -> Local:
-        there = chosen.override({"BASE_PORT": str(ports.base)})
-        return Local(ports, LOGS, STATE, run.folder, settings.child_environment(there), system, alone=alone)
+    def make_world(ports: Ports) -> Local:
+        moved_settings = chosen.override({"BASE_PORT": str(ports.base)})
+        return Local(ports, LOGS, STATE, run.folder, settings.child_environment(moved_settings), system, alone=alone)
 
     code = 0
     try:
         with (
             Interrupts() as interrupts,
             interrupts.interruptible(),
-            brought_up(
+            bring_up(
                 ports,
-                at,
+                make_world,
                 now=chosen.now,
                 toxiproxy=not chosen.toxiproxy_url,
                 model=not (chosen.groq_api_key or chosen.model_url),
@@ -123,15 +123,15 @@ def _local(chosen: Settings, given: Sequence[str], gate: Gate | None, *, drawn: 
         return LabEnd(refuse(error, code=LAB_DOWN))
     except KeyboardInterrupt:
         code = interrupted()
-    return LabEnd(leave(run.folder, code, gate=gate, drawn=drawn), run.folder)
+    return LabEnd(report_end(run.folder, code, gate=gate, drawn=drawn), run.folder)
 
 
 # In containers.
 
 
-def _compose(
+def _run_compose(
     chosen: Settings,
-    given: Sequence[str],  # noqa: ARG001 - compose reads .env
+    words: Sequence[str],  # noqa: ARG001 - compose reads .env
     gate: Gate | None,
     *,
     drawn: bool,
@@ -149,7 +149,7 @@ def _compose(
     try:
         check_installed("compose")
         check(chosen)
-        stops = stopper if _stopped(chosen) else None
+        stops = stopper if _stoppable_services(chosen) else None
         if stops:
             extras.check("a fault of processes with WORLD=compose", "compose")
         folder = LOGS / runs.free_name(LOGS, clock=system)
@@ -159,27 +159,27 @@ def _compose(
     if folder.exists():
         runs.announce(folder)
     if gate:
-        code = _ruled(gate, _report(folder), 0 if code == PROVES_NOTHING else code)
+        code = _rule_by_gate(gate, _read_report(folder), 0 if code == PROVES_NOTHING else code)
     return LabEnd(code, folder if folder.exists() else None)
 
 
-def _unmet(gate: Gate, history: History) -> list[str]:
+def _list_unmet(gate: Gate, history: History) -> list[str]:
     """A line on each fault that had to be met and was not. Where nobody asked for a gate, a run whose dice have spared
     all its few trials is let pass."""
-    from chaoslab.analysis.measures.idle import not_met
-    from chaoslab.analysis.verdict.exposure import exposure_of_run
+    from chaoslab.analysis.measures.idle import describe_not_met
+    from chaoslab.analysis.verdict.exposure import compute_exposure
 
-    exposure = exposure_of_run(history)
-    why = exposure.nothing if gate.given or exposure.held else ""
-    return list(not_met(history)) or [why] * bool(why)
+    exposure = compute_exposure(history)
+    reason = exposure.nothing if gate.given or exposure.held else ""
+    return list(describe_not_met(history)) or [reason] * bool(reason)
 
 
 # In one process, on a clock that jumps.
 
 
-def _virtual(
+def _run_virtual(
     chosen: Settings,
-    given: Sequence[str],  # noqa: ARG001
+    words: Sequence[str],  # noqa: ARG001
     gate: Gate | None,
     *,
     drawn: bool,
@@ -192,20 +192,20 @@ def _virtual(
     try:
         with heard_outside_imports():
             check_installed("virtual")
-            asked = check(chosen)
-            spec = spec_of(chosen, asked)
-            from chaoslab.lab._virtual_lab import check_stated
+            prompts = check(chosen)
+            spec = make_spec(chosen, prompts)
+            from chaoslab.lab._virtual_lab import check_prompts
 
-            check_stated(chosen, asked, _prompts(chosen))
+            check_prompts(chosen, prompts, _prompts(chosen))
         run = Run.create(LOGS, now=spec.now, name=spec.name, writers=WRITERS)
     except (settings.SettingError, OSError) as error:
         return LabEnd(refuse(error))
     run.make_latest()
-    code = leave(run.folder, carry_out(spec, run.folder, quiet=quiet), gate=gate, drawn=drawn)
+    code = report_end(run.folder, carry_out(spec, run.folder, quiet=quiet), gate=gate, drawn=drawn)
     return LabEnd(code, run.folder)
 
 
-def spec_of(chosen: Settings, asked: Sequence[Any]) -> LabSpec:
+def make_spec(chosen: Settings, prompt_list: Sequence[Any]) -> LabSpec:
     """The run as a value. Raises SettingError: something in it is real, and this world has no way out."""
     from chaoslab.agent.prompts import as_data
     from chaoslab.base.identity import digest
@@ -213,15 +213,17 @@ def spec_of(chosen: Settings, asked: Sequence[Any]) -> LabSpec:
 
     _check_ways_out(chosen)
     if chosen.groq_api_key or chosen.model_url:
-        what = "GROQ_API_KEY" if chosen.groq_api_key else "MODEL_URL"
-        print(f"{what} is not used: the virtual world has no way out, and the offline model answers", file=sys.stderr)
+        variable = "GROQ_API_KEY" if chosen.groq_api_key else "MODEL_URL"
+        print(
+            f"{variable} is not used: the virtual world has no way out, and the offline model answers", file=sys.stderr
+        )
         chosen = replace(chosen, groq_api_key="", model_url="")
-    _check_calendar(chosen, chosen.trials_of(len(asked)))
+    _check_calendar(chosen, chosen.trials_of(len(prompt_list)))
     plan = from_settings(chosen)
     check_world(chosen, plan)
     with no_garbage():
         from chaoslab.lab._virtual_lab import LabSpec  # and LangChain, for which no mistake has to wait
-    prompts = as_data(asked)
+    prompts = as_data(prompt_list)
     name = f"v{chosen.seed}-{digest([plan.to_json(), chosen.shown(), prompts])}"
     return LabSpec(name, chosen.now, chosen, plan, prompts)
 
@@ -265,8 +267,8 @@ def carry_out(spec: LabSpec, folder: Path, *, quiet: bool = False) -> int:
     """Runs all trials and writes them to the folder; returns the exit code."""
     from chaoslab.base.interrupts import Interrupts
     from chaoslab.core.fault import BrokenFault
-    from chaoslab.execution.forked import children
-    from chaoslab.execution.pipeline import results, written
+    from chaoslab.execution.forked import make_child_executor
+    from chaoslab.execution.pipeline import run_trials, write_run
     from chaoslab.execution.spec import REAL_LIMIT_S
     from chaoslab.execution.workers import WorkerLost
     from chaoslab.record.log import LogLost
@@ -282,12 +284,12 @@ def carry_out(spec: LabSpec, folder: Path, *, quiet: bool = False) -> int:
         jobs = 1
     try:
         with Interrupts() as interrupts, WorkProgress(trials, quiet=quiet) as progress:
-            does = children(
+            does = make_child_executor(
                 jobs, REAL_LIMIT_S, at_once=spec.sequential, tell=progress.say, heard=interrupts.interruptible
             )
             try:
-                with written(spec, trials, folder) as book:
-                    for result in results(spec, trials, executor=does, book=book):
+                with write_run(spec, trials, folder) as book:
+                    for result in run_trials(spec, trials, executor=does, book=book):
                         progress.count(result.seconds, outcome=result.outcome, faults=result.witnessed)
             except KeyboardInterrupt:
                 return interrupted()
@@ -326,26 +328,26 @@ def check(chosen: Settings) -> list[Any]:
             raise NotADirectoryError(errno.ENOTDIR, "it should be a folder: rename it", str(folder))
     if STATE.is_dir():
         raise IsADirectoryError(errno.EISDIR, "it should be a file: delete it", str(STATE))
-    asked = prompts.load(_prompts(chosen))
+    prompt_list = prompts.load(_prompts(chosen))
     config.load()
     service_module.check(chosen)
-    return asked
+    return prompt_list
 
 
-def _stopped(chosen: Settings) -> tuple[str, ...]:
+def _stoppable_services(chosen: Settings) -> tuple[str, ...]:
     """The services whose processes a fault may stop. Raises SettingError: one is not the lab's own."""
     from chaoslab.agent import config
     from chaoslab.config.scenario import from_settings
     from chaoslab.config.settings import SettingError
 
-    found = from_settings(chosen).of_process
+    stopped = from_settings(chosen).of_process
     for name in config.load().services:
-        if name in found:
+        if name in stopped:
             raise SettingError(
                 f"FAULTS stops the process of {name}, and agent/config.json points it at the real thing: name the "
                 "services that it may stop, as in service_down@weather:0.1"
             )
-    return found
+    return stopped
 
 
 def _prompts(chosen: Settings) -> Path:
@@ -388,43 +390,43 @@ def _check_toxiproxy(url: str) -> None:
 # The end of a run.
 
 
-def leave(
+def report_end(
     folder: Path, code: int, *, program: str | None = None, gate: Gate | None = None, run: Loaded | None = None,
     summarized: bool = True, drawn: bool = True,
 ) -> int:  # fmt: skip
     """Prints the gate's ruling and the paths of logs and charts, if `summarized` between the run's summary and the next
     command; returns the exit code. `run`: the run, if it was read. `drawn`: draws the charts."""
     with heard_outside_imports():
-        return _leave(folder, code, program, gate, run, summarized=summarized, drawn=drawn)
+        return _report_end(folder, code, program, gate, run, summarized=summarized, drawn=drawn)
 
 
-def _leave(
+def _report_end(
     folder: Path, code: int, program: str | None, gate: Gate | None, run: Loaded | None, *, summarized: bool,
     drawn: bool,
 ) -> int:  # fmt: skip
     from chaoslab.reports.loaded import Loaded
 
     try:
-        if run is None and (found := _report(folder)) is not None:
-            run = Loaded(folder, found)
+        if run is None and (report_found := _read_report(folder)) is not None:
+            run = Loaded(folder, report_found)
     except OSError as error:
         return refuse(error, code=code or 2)
     if run is None:
-        return _ruled(gate, None, code)
+        return _rule_by_gate(gate, None, code)
     from chaoslab.reports.contents import Contents
     from chaoslab.reports.formats import terminal
 
     report = run.measures
-    contents = Contents(folder, report, str(folder), program or _called())
+    contents = Contents(folder, report, str(folder), program or _program_name())
     if summarized:
-        print("\n" + terminal.screen(contents), flush=True)
-    code = _ruled(gate, report, code, () if gate is None else _unmet(gate, run.history))
+        print("\n" + terminal.render_screen(contents), flush=True)
+    code = _rule_by_gate(gate, report, code, () if gate is None else _list_unmet(gate, run.history))
     if summarized and (code or (gate and gate.given)):
         print()  # after the ruling
     latest = folder.resolve() == (LOGS / "latest").resolve()
     print(f"logs    {folder}/{f'  (also {LOGS}/latest)' if latest else ''}")
-    unwritten = _written(run, folder, code)
-    if failed := max(unwritten, _drawn(run, folder) if drawn else 0):
+    unwritten = _write_report(run, folder, code)
+    if failed := max(unwritten, _draw_charts(run, folder) if drawn else 0):
         return code or failed
     if not summarized:
         return code
@@ -447,34 +449,34 @@ def _next_step(history: History, contents: Contents, run: str) -> str:
     )
 
 
-def _drawn(run: Loaded, folder: Path) -> int:
+def _draw_charts(run: Loaded, folder: Path) -> int:
     """Draws the run's charts into its folder, and into CHARTS for the latest run; returns the exit code."""
     from chaoslab.reports import charts
-    from chaoslab.reports.page import wrapped
+    from chaoslab.reports.page import wrap
 
     try:
         figures = charts.draw(run)
-        pictures, empty = charts.rendered(figures), charts.undrawn(figures)
+        pictures, empty = charts.render_pngs(figures), charts.list_undrawn(figures)
     except extras.Incomplete as error:
         print(f"no charts: {error}", file=sys.stderr)
         return 2
-    places = charts.places(folder / "charts", out=CHARTS, logs=LOGS)
-    paths, complaints, failed = charts.put(pictures, places, without=empty)
-    first, *others = dict.fromkeys(f"{path.parent}/" for path in paths) or [""]
-    said = "".join(f"  (also {other})" for other in others)
+    places = charts.chart_folders(folder / "charts", out=CHARTS, logs=LOGS)
+    paths, complaints, failed = charts.write_pictures(pictures, places, without=empty)
+    first, *other_folders = dict.fromkeys(f"{path.parent}/" for path in paths) or [""]
+    note = "".join(f"  (also {other_folder})" for other_folder in other_folders)
     if complaints and first == f"{CHARTS}/":  # a full disk was already reported when the run was written
-        said = f"  ({complaints[0]})"
+        note = f"  ({complaints[0]})"
     else:
         for complaint in complaints:
             print(complaint, file=sys.stderr)
     if first:
-        print(f"charts  {first}{said}")
-        for line in charts.unfilled(empty):
-            print("\n".join(wrapped(line, indent=" " * 8)))
+        print(f"charts  {first}{note}")
+        for line in charts.describe_undrawn(empty):
+            print("\n".join(wrap(line, indent=" " * 8)))
     return failed
 
 
-def _written(run: Loaded, folder: Path, code: int) -> int:
+def _write_report(run: Loaded, folder: Path, code: int) -> int:
     """Writes the run's report beside its logs; returns the exit code. That it cannot be written the run has said
     already if its own `code` is not 0."""
     from chaoslab.base.jsonable import line
@@ -485,14 +487,14 @@ def _written(run: Loaded, folder: Path, code: int) -> int:
         contents = replace(run.report().contents, where=line(str(folder), NAME))
         paths = formats.write(formats.files(formats.HTML, contents), folder)
     except OSError as error:
-        why = f"cannot write {folder / 'report.html'}: {error.strerror or error}"
-        print(f"report  {why}" if code else why, file=sys.stdout if code else sys.stderr)
+        reason = f"cannot write {folder / 'report.html'}: {error.strerror or error}"
+        print(f"report  {reason}" if code else reason, file=sys.stdout if code else sys.stderr)
         return code_for(error)
     print(f"report  {paths[0]}")
     return 0
 
 
-def _report(folder: Path) -> RunReport | None:
+def _read_report(folder: Path) -> RunReport | None:
     """The report of the run in the folder; None if the run never began."""
     from chaoslab.analysis.measures.run_report import RunReport
 
@@ -503,18 +505,18 @@ def _report(folder: Path) -> RunReport | None:
     return report if report.started else None
 
 
-def _ruled(gate: Gate | None, report: RunReport | None, code: int, unmet: Sequence[str] = ()) -> int:
+def _rule_by_gate(gate: Gate | None, report: RunReport | None, code: int, unmet: Sequence[str] = ()) -> int:
     """The exit code after the gate's check of the run; prints the ruling, and the damage that nobody injected, with
     which no run is green. `gate`: None if the run was made before. `unmet`: as in `gate.rule`."""
     if gate is None or (code and not (gate and gate.given)):
         return code
-    from chaoslab.reports.contents.headline import damage
+    from chaoslab.reports.contents.headline import describe_damage
     from chaoslab.reports.gate import rule
 
     if code:
         print("gate not asked: the run did not come to its end", file=sys.stderr, flush=True)
         return code
-    hit = damage(report) if report is not None else ""
+    hit = describe_damage(report) if report is not None else ""
     if hit:
         print(f"not green: {hit}", file=sys.stderr, flush=True)
     if not gate:
@@ -528,14 +530,18 @@ def _ruled(gate: Gate | None, report: RunReport | None, code: int, unmet: Sequen
     return ruling.code or (PROVES_NOTHING if hit else 0)
 
 
-def _called() -> str:
+def _program_name() -> str:
     """This command, as the user can type it again: by its name alone where that finds it."""
     from chaoslab.config.settings import read_variable
 
-    if named := read_variable("CHAOSLAB_PROGRAM"):
-        return named
+    if variable := read_variable("CHAOSLAB_PROGRAM"):
+        return variable
     program = Path(sys.argv[0])
     if program.name == "__main__.py":
         return "python -m chaoslab"
-    found = shutil.which(program.name)
-    return program.name if found is not None and os.path.realpath(found) == os.path.realpath(program) else str(program)
+    path_found = shutil.which(program.name)
+    return (
+        program.name
+        if path_found is not None and os.path.realpath(path_found) == os.path.realpath(program)
+        else str(program)
+    )

@@ -13,7 +13,7 @@ from chaoslab.config.settings import Settings
 from chaoslab.config.topology import MODEL
 from chaoslab.core import events
 from chaoslab.core.plan import Plan
-from chaoslab.record.gaps import of_logs
+from chaoslab.record.gaps import find_gaps
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record, lines_of, log_files, parse_line
 from chaoslab.record.rulings import Rulings
@@ -76,11 +76,11 @@ class RecordedRun:
 
     @cached_property
     def _by_trial(self) -> dict[str | None, dict[str, list[RecordedLine]]]:
-        found: dict[str | None, dict[str, list[RecordedLine]]] = {}
+        lines_by_trial: dict[str | None, dict[str, list[RecordedLine]]] = {}
         for name, lines in self.files.items():
             for line in lines:
-                found.setdefault(line.trial, {}).setdefault(name, []).append(line)
-        return found
+                lines_by_trial.setdefault(line.trial, {}).setdefault(name, []).append(line)
+        return lines_by_trial
 
     def number(self, trial: str) -> int:
         """The trial's number in the run, from 0. Raises Unrepeatable: no trial of the run's prompts has that name."""
@@ -112,26 +112,28 @@ class RecordedRun:
 def read(name: str, *, logs: Path = places.LOGS) -> RecordedRun:
     """Reads the logs of a run, given as for `chaoslab show`. Raises LookupError: there is no such run; Unrepeatable:
     the log lacks something that a replay needs."""
-    folder = places.find(name, logs=logs)
+    folder = places.find_run(name, logs=logs)
     try:
         files = {
             path.name: [RecordedLine(n, raw, parse_line(raw)) for n, raw in enumerate(lines_of(path), 1)]
             for path in log_files(folder)
         }
     except OSError as error:
-        raise LookupError(places.unreadable(folder, error)) from None
+        raise LookupError(places.explain_unreadable(folder, error)) from None
     records = [line.record for lines in files.values() for line in lines if line.record]
     cut = {name: [line.number for line in lines if line.cut] for name, lines in files.items()}
-    gaps = of_logs(folder, {name: [line.record for line in lines if line.record] for name, lines in files.items()}, cut)
+    gaps = find_gaps(
+        folder, {name: [line.record for line in lines if line.record] for name, lines in files.items()}, cut
+    )
     history = History(records, cut={name: numbers for name, numbers in cut.items() if numbers}, gaps=gaps)
-    begun = next(((record, event) for record, event in history.of(events.RunStarted)), None)
-    if begun is None:
+    run_start = next(((record, event) for record, event in history.of(events.RunStarted)), None)
+    if run_start is None:
         if records:
             raise Unrepeatable(
                 f"{folder} does not tell how its run began (run_started): info.log is missing or cut, or was changed"
             )
         raise LookupError(f"the logs of '{name}' tell of no run: this lab did not write them")
-    record, started = begun
+    record, started = run_start
     _check_version(folder, started)
     return RecordedRun(folder, record.run, started, files, history, [*history.trials])
 
@@ -139,7 +141,7 @@ def read(name: str, *, logs: Path = places.LOGS) -> RecordedRun:
 def _check_version(folder: Path, started: events.RunStarted) -> None:
     written = started.code.get("log", "1")
     if "log" in started.code and not started.asked:
-        raise Unrepeatable(f"{folder} {_made_by(folder, started)}")
+        raise Unrepeatable(f"{folder} {_describe_origin(folder, started)}")
     if not started.code or not started.asked or not started.world:
         raise Unrepeatable(f"{folder} was written by version 1 of the log, which did not keep what a replay needs")
     if written != str(events.VERSION):
@@ -148,13 +150,15 @@ def _check_version(folder: Path, started: events.RunStarted) -> None:
         )
 
 
-def _made_by(folder: Path, started: events.RunStarted) -> str:
+def _describe_origin(folder: Path, started: events.RunStarted) -> str:
     """The command that made a run of the user's own program, and the way to run it again, in words."""
     rulings = Rulings.read(folder)
     if rulings is not None:
-        again = next((ruling.again for ruling in rulings.by_trial.values() if ruling.again), "")
-        how = f"as in {again}" if again else "with chaoslab test --trial"
-        return f"is of the scenario '{rulings.scenario}', and the log does not hold its agent: run a trial again {how}"
+        rerun_command = next((ruling.again for ruling in rulings.by_trial.values() if ruling.again), "")
+        remedy = f"as in {rerun_command}" if rerun_command else "with chaoslab test --trial"
+        return (
+            f"is of the scenario '{rulings.scenario}', and the log does not hold its agent: run a trial again {remedy}"
+        )
     if any(name.startswith("ROUTE_") for name in started.settings):
         return (
             "was made by chaoslab exec or chaoslab gateway, and the log does not hold the programs behind them: run "
@@ -163,11 +167,11 @@ def _made_by(folder: Path, started: events.RunStarted) -> str:
     return "was made from Python (lab.run), and the log does not hold that program: run it again with its seed"
 
 
-def choose(remembered: RecordedRun, wanted: Sequence[str]) -> list[str]:
+def choose_trials(remembered: RecordedRun, names: Sequence[str]) -> list[str]:
     """The trials of these names, in the run's order; all trials if no name is given. `reports.trials` defines the
     names. Raises Unrepeatable: there is no such trial, or it is incomplete."""
-    there = remembered.trials
-    if not there:
+    all_trials = remembered.trials
+    if not all_trials:
         raise Unrepeatable(f"no trial was begun in {remembered.folder}")
     if next(remembered.history.of(events.ValuesDrawn), None) is not None:
         raise Unrepeatable(
@@ -180,16 +184,18 @@ def choose(remembered: RecordedRun, wanted: Sequence[str]) -> list[str]:
         )
     try:
         prompts = len(remembered.started.asked)
-        named = {key for name in wanted for key in trials.named(name, there, prompts=prompts)}
+        named = {key for name in names for key in trials.find_trials(name, all_trials, prompts=prompts)}
     except LookupError as error:
         raise Unrepeatable(*error.args) from None
-    keys = named if wanted else set(there)
-    chosen = [key for key in there if key in keys]
+    keys = named if names else set(all_trials)
+    chosen = [key for key in all_trials if key in keys]
     _check_unchanged(remembered.history, set(chosen))
     ended = {record.trial for record, _ in remembered.history.of(events.PromptFinished)}
     for key in chosen:
         if key not in ended:
-            raise Unrepeatable(f"{key} was cut off, and nobody knows how it would have ended: {_others(there, key)}")
+            raise Unrepeatable(
+                f"{key} was cut off, and nobody knows how it would have ended: {_suggest_others(all_trials, key)}"
+            )
     _check_whole(remembered, set(chosen))
     _check_replies(remembered, set(chosen))
     return chosen
@@ -198,48 +204,58 @@ def choose(remembered: RecordedRun, wanted: Sequence[str]) -> list[str]:
 def _check_unchanged(history: History, chosen: Set[str]) -> None:
     """Checks that nobody has kept a fault of the plan from these trials: the log's plan does not tell that. Raises
     Unrepeatable: somebody has."""
-    for record, off in history.of(events.FaultsOff):
+    for record, switch_off in history.of(events.FaultsOff):
         if record.trial in chosen:
-            raise Unrepeatable(f"{record.trial} was made with faults {off.said}, so the plan does not tell it")
-    for record, held in history.of(events.FaultHeldBack):
-        if record.trial in chosen and held.limit.startswith("lever "):
-            why = f"'{held.injection}' was held back in {record.trial} by the {held.limit}"
-            raise Unrepeatable(f"{shortened(why, 200)}, so the plan does not tell it")
+            raise Unrepeatable(f"{record.trial} was made with faults {switch_off.said}, so the plan does not tell it")
+    for record, hold in history.of(events.FaultHeldBack):
+        if record.trial in chosen and hold.limit.startswith("lever "):
+            reason = f"'{hold.injection}' was held back in {record.trial} by the {hold.limit}"
+            raise Unrepeatable(f"{shortened(reason, 200)}, so the plan does not tell it")
 
 
-def _others(there: list[str], key: str) -> str:
+def _suggest_others(all_trials: list[str], key: str) -> str:
     """The options that select all trials but that one."""
-    at = there.index(key) + 1
-    spans = [(1, at - 1), (at + 1, len(there))]
-    asked = [f"--trial {first}{f'-{last}' if last > first else ''}" for first, last in spans if first <= last]
-    return f"leave it out with {' '.join(asked)}" if asked else "there is no other"
+    at = all_trials.index(key) + 1
+    spans = [(1, at - 1), (at + 1, len(all_trials))]
+    options = [f"--trial {first}{f'-{last}' if last > first else ''}" for first, last in spans if first <= last]
+    return f"leave it out with {' '.join(options)}" if options else "there is no other"
 
 
-def _check_whole(remembered: RecordedRun, wanted: set[str]) -> None:
+def _check_whole(remembered: RecordedRun, chosen: set[str]) -> None:
     """Refuses an unreadable line of a wanted trial. The line belongs to the trial it names, else to any trial between
     its neighbours."""
-    there = remembered.trials
+    all_trials = remembered.trials
     for name, lines in remembered.files.items():
         for at, line in enumerate(lines):
             if not line.cut:
                 continue
             named = _TRIAL.search(line.raw)
-            first = next((there.index(one.trial) for one in reversed(lines[:at]) if one.trial in there), 0)
-            last = next((there.index(one.trial) for one in lines[at:] if one.trial in there), len(there) - 1)
-            if wanted & ({named[1].decode()} if named else set(there[first : last + 1])):
+            first = next(
+                (
+                    all_trials.index(neighbour.trial)
+                    for neighbour in reversed(lines[:at])
+                    if neighbour.trial in all_trials
+                ),
+                0,
+            )
+            last = next(
+                (all_trials.index(neighbour.trial) for neighbour in lines[at:] if neighbour.trial in all_trials),
+                len(all_trials) - 1,
+            )
+            if chosen & ({named[1].decode()} if named else set(all_trials[first : last + 1])):
                 raise Unrepeatable(
                     f"{remembered.folder / name}, line {line.number} cannot be read: it is cut, or was changed"
                 )
 
 
-def _check_replies(remembered: RecordedRun, wanted: set[str]) -> None:
+def _check_replies(remembered: RecordedRun, chosen: set[str]) -> None:
     """Refuses a log without the reply of a model or service that was not the lab's own."""
-    strangers = foreign(remembered)
-    known = {(r.trial, e.target, e.request, e.attempt) for r, e in remembered.history.of(events.Replied)}
+    strangers = find_foreign_targets(remembered)
+    replied = {(r.trial, e.target, e.request, e.attempt) for r, e in remembered.history.of(events.Replied)}
     for record, event in remembered.history.of(events.CallFinished):
-        if event.target not in strangers or record.trial not in wanted or event.status is None or event.via == "none":
+        if event.target not in strangers or record.trial not in chosen or event.status is None or event.via == "none":
             continue
-        if (record.trial, event.target, event.request, event.attempt) not in known:
+        if (record.trial, event.target, event.request, event.attempt) not in replied:
             raise Unrepeatable(
                 f"the log holds no reply of the {'model' if event.target == MODEL else 'service'} for {event.target} "
                 f"{event.request}.{event.attempt} "
@@ -247,31 +263,31 @@ def _check_replies(remembered: RecordedRun, wanted: set[str]) -> None:
             )
 
 
-def foreign(remembered: RecordedRun) -> tuple[str, ...]:
+def find_foreign_targets(remembered: RecordedRun) -> tuple[str, ...]:
     """The targets of the run that were not the lab's own."""
-    shown = remembered.started.settings
-    asked = {event.target for _, event in remembered.history.of(events.Replied)}
-    if not remembered.virtual and (shown.get("GROQ_API_KEY") or shown.get("MODEL_URL")):
-        asked.add(MODEL)
-    return tuple(sorted(asked))
+    run_settings = remembered.started.settings
+    targets = {event.target for _, event in remembered.history.of(events.Replied)}
+    if not remembered.virtual and (run_settings.get("GROQ_API_KEY") or run_settings.get("MODEL_URL")):
+        targets.add(MODEL)
+    return tuple(sorted(targets))
 
 
-def spec_of(remembered: RecordedRun) -> "LabSpec":
+def make_spec(remembered: RecordedRun) -> "LabSpec":
     """The run as a value, to be carried out in virtual time with the recorded replies of foreign targets. Raises
     SettingError: this version does not know one of its settings; Unrepeatable: this version does not know its plan or
     its prompts."""
     from chaoslab.agent.prompts import Prompt
     from chaoslab.lab._virtual_lab import LabSpec
 
-    started, where = remembered.started, remembered.beginning
-    chosen = Settings.from_shown(started.settings, where=where)
+    started, location = remembered.started, remembered.beginning
+    chosen = Settings.from_shown(started.settings, where=location)
     # No address and no key leads out of a virtual world: a foreign target is reached at the address of the lab's own.
     chosen = replace(chosen, model=started.model, model_url="", translator="phrasebook", toxiproxy_url="")
     try:
         plan = Plan.from_json(started.plan)
         plan.check()
     except (LookupError, TypeError, ValueError) as error:
-        raise Unrepeatable(f"{where}: its plan is none of this lab's ({' '.join(str(error).split())})") from None
+        raise Unrepeatable(f"{location}: its plan is none of this lab's ({' '.join(str(error).split())})") from None
     if plan.of_process:
         raise Unrepeatable(
             f"{remembered.folder}: a fault stopped a tool's process, and the virtual world has none: run it again with "
@@ -281,13 +297,15 @@ def spec_of(remembered: RecordedRun) -> "LabSpec":
         for prompt in started.asked:
             Prompt.model_validate(prompt)
     except ValueError:
-        raise Unrepeatable(f"{where}: its prompts are none of this lab's") from None
+        raise Unrepeatable(f"{location}: its prompts are none of this lab's") from None
     if {started.seed, plan.seed} != {chosen.seed}:
         raise Unrepeatable(
-            f"{where}: it has the seeds {started.seed}, {plan.seed} (plan) and {chosen.seed} (SEED): it was changed"
+            f"{location}: it has the seeds {started.seed}, {plan.seed} (plan) and {chosen.seed} (SEED): it was changed"
         )
     replies: dict[str, list[events.Replied]] = {}
     for record, event in remembered.history.of(events.Replied):
         replies.setdefault(record.trial or "", []).append(event)
     twins = any(event.twin is not None for _, event in remembered.history.of(events.PromptStarted))
-    return LabSpec(remembered.run, started.now, chosen, plan, started.asked, replies, foreign(remembered), twins=twins)
+    return LabSpec(
+        remembered.run, started.now, chosen, plan, started.asked, replies, find_foreign_targets(remembered), twins=twins
+    )

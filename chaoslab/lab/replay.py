@@ -35,28 +35,28 @@ class Rerun:
     """A recorded run that can be replayed. `replay` describes it, with the changes since it was recorded. Changes do
     not stop a replay: after a fix one wants to see if the failure is gone."""
 
-    def __init__(self, log: RecordedRun, wanted: Sequence[str] = ()) -> None:
+    def __init__(self, log: RecordedRun, names: Sequence[str] = ()) -> None:
         """`wanted`: the names of its trials, all if empty. Raises Unrepeatable, SettingError: there is nothing to
         replay."""
         self._log = log
-        trials = recorded_run.choose(log, wanted)
-        self._spec = recorded_run.spec_of(log)
+        trials = recorded_run.choose_trials(log, names)
+        self._spec = recorded_run.make_spec(log)
         self._specs = {trial: TrialSpec(log.number(trial), log.spent_usd(trial)) for trial in trials}
         self.replay = Replay(
-            log.folder, log.run, log.started.world, log.started.prompts, trials, log.virtual, tuple(_changed(log))
+            log.folder, log.run, log.started.world, log.started.prompts, trials, log.virtual, tuple(_list_changes(log))
         )
 
     def trials(self) -> Iterator[ReplayedTrial]:
         """Replays and compares each trial. Raises Unrepeatable: the agent of today touches something real."""
-        done = InProcess().map(self._spec, self._specs.values())
+        trial_results = InProcess().map(self._spec, self._specs.values())
         try:
-            for trial, result in zip(self._specs, done, strict=True):
-                yield _compare(self._log, self._spec, trial, result)
+            for trial, result in zip(self._specs, trial_results, strict=True):
+                yield _compare_trial(self._log, self._spec, trial, result)
         except (BrokenFault, Unsupported) as error:
             raise Unrepeatable(str(error)) from error
 
 
-def _changed(log: RecordedRun) -> Iterator[str]:
+def _list_changes(log: RecordedRun) -> Iterator[str]:
     """The changes since the run was recorded, one line each."""
     yield from (f"note: {note}" for note in log.history.notes)
     changed = provenance.changed(log.started.code, provenance.code())
@@ -69,109 +69,130 @@ def _changed(log: RecordedRun) -> Iterator[str]:
     from chaoslab.agent import prompts
     from chaoslab.config.settings import SettingError
 
-    given = str(log.started.settings.get("PROMPTS") or "")
-    file = Path(given) if given else prompts.FILE
-    shown = given or "agent/prompts.json"
+    prompts_setting = str(log.started.settings.get("PROMPTS") or "")
+    file = Path(prompts_setting) if prompts_setting else prompts.FILE
+    file_name = prompts_setting or "agent/prompts.json"
     try:
         now = prompts.as_data(prompts.load(file))
     except SettingError as error:
         yield f"the prompts of the log are used: {error}"
         return
     if now != log.started.asked:
-        yield f"{shown} is not as it was: the prompts of the log are used"
+        yield f"{file_name} is not as it was: the prompts of the log are used"
 
 
-def _compare(log: RecordedRun, spec: LabSpec, trial: str, result: LabResult) -> ReplayedTrial:
-    difference, left_out = _difference(log, spec, trial, result.kept)
-    events = sum(len(each) for each in log.lines(trial).values())
+def _compare_trial(log: RecordedRun, spec: LabSpec, trial: str, result: LabResult) -> ReplayedTrial:
+    difference, left_out = _find_difference(log, spec, trial, result.kept)
+    events = sum(len(file_lines) for file_lines in log.lines(trial).values())
     return ReplayedTrial(trial, events, difference, left_out, result.seconds, result.outcome, result.witnessed)
 
 
-def _difference(log: RecordedRun, spec: LabSpec, trial: str, kept: Sequence[BufferedEvent]) -> tuple[str, str]:
+def _find_difference(log: RecordedRun, spec: LabSpec, trial: str, buffered: Sequence[BufferedEvent]) -> tuple[str, str]:
     """The first difference, and the reason for leaving the trial out; one of the two is empty, or both."""
     lines = log.lines(trial)
-    was = [line.record for each in lines.values() for line in each if line.record]
+    was = [line.record for file_lines in lines.values() for line in file_lines if line.record]
     if log.virtual:
-        difference = _bytes(log, lines, kept)
+        difference = _compare_bytes(log, lines, buffered)
         if difference:
-            difference = _with_outcome(difference, was, list(_records(log, trial, kept)), trial)
+            difference = _append_outcome(difference, was, list(_parse_records(log, trial, buffered)), trial)
         return difference, ""
     # Real time: a trial that was disturbed cannot come out the same, so it is left out and is no difference.
-    if why := trace_diff.incomparable(was, trial):
-        return "", why
-    now = list(_records(log, trial, kept))
-    found = trace_diff.compare(trace_diff.tell(was, trial), trace_diff.tell(now, trial))
-    if found is None:
+    if reason := trace_diff.explain_incomparable(was, trial):
+        return "", reason
+    now = list(_parse_records(log, trial, buffered))
+    difference_found = trace_diff.compare_stories(
+        trace_diff.build_story(was, trial), trace_diff.build_story(now, trial)
+    )
+    if difference_found is None:
         return "", ""
     unasked = next((r.event for r in now if isinstance(r.event, CallFinished) and r.event.error == NO_REPLY), None)
     if unasked is not None:
-        place = f"{unasked.target} {unasked.request}.{unasked.attempt}"
-        return f"the log holds no reply of the {unasked.target} for {place}: it was never asked that", ""
-    why = trace_diff.matter_of_time(
-        was, trial, found, tool_s=spec.settings.tool_timeout_s, model_s=spec.settings.model_timeout_s
+        call_name = f"{unasked.target} {unasked.request}.{unasked.attempt}"
+        return f"the log holds no reply of the {unasked.target} for {call_name}: it was never asked that", ""
+    reason = trace_diff.explain_by_timing(
+        was, trial, difference_found, tool_s=spec.settings.tool_timeout_s, model_s=spec.settings.model_timeout_s
     )
-    if why:
-        return "", f"{found.place} may go either way ({why}), and did"
-    difference = f"{found.place}{_parted(found.what, found.was, found.now)}"
-    return _with_outcome(difference, was, now, trial), ""
+    if reason:
+        return "", f"{difference_found.place} may go either way ({reason}), and did"
+    difference = (
+        f"{difference_found.place}{_describe_change(difference_found.what, difference_found.was, difference_found.now)}"
+    )
+    return _append_outcome(difference, was, now, trial), ""
 
 
-def _records(log: RecordedRun, trial: str, kept: Sequence[BufferedEvent]) -> Iterator[Record]:
-    for number, line in enumerate(_spelt(log, kept, after_s=0.0, seqs={}), 1):
+def _parse_records(log: RecordedRun, trial: str, buffered: Sequence[BufferedEvent]) -> Iterator[Record]:
+    for number, line in enumerate(_render_lines(log, buffered, after_s=0.0, seqs={}), 1):
         record = parse_line(line)
         if record is None:
             raise AssertionError(f"line {number} of the replay of {trial} cannot be read: {line!r}")
         yield record
 
 
-def _spelt(log: RecordedRun, kept: Sequence[BufferedEvent], *, after_s: float, seqs: dict[str, int]) -> Iterator[bytes]:
+def _render_lines(
+    log: RecordedRun, buffered: Sequence[BufferedEvent], *, after_s: float, seqs: dict[str, int]
+) -> Iterator[bytes]:
     """The lines as the run's folder would have them, if the trial begins `after_s` seconds into the run."""
-    began = datetime.fromisoformat(log.started.now)
-    return lines_of(kept, run=log.run, began=began, after_s=after_s, seqs=seqs)
+    begin = datetime.fromisoformat(log.started.now)
+    return lines_of(buffered, run=log.run, began=begin, after_s=after_s, seqs=seqs)
 
 
 # Byte for byte.
 
 
-def _bytes(log: RecordedRun, lines: dict[str, list[RecordedLine]], kept: Sequence[BufferedEvent]) -> str:
+def _compare_bytes(log: RecordedRun, lines: dict[str, list[RecordedLine]], buffered: Sequence[BufferedEvent]) -> str:
     """The first difference in the trial's lines, in order of time; empty if there is none. Each side counts from the
     trial's start."""
     first = next(
-        line for each in lines.values() for line in each if line.record and isinstance(line.record.event, PromptStarted)
+        line
+        for file_lines in lines.values()
+        for line in file_lines
+        if line.record and isinstance(line.record.event, PromptStarted)
     )
-    begins = next((entry.t for entry in kept if entry.is_a(PromptStarted)), 0.0)
+    begins = next((entry.t for entry in buffered if entry.is_a(PromptStarted)), 0.0)
     assert first.record is not None
-    seqs = {name.removesuffix(".log"): _seq(each[0]) - 1 for name, each in lines.items()}
-    again: dict[str, list[bytes]] = {}
-    for entry, spelt in zip(kept, _spelt(log, kept, after_s=round(first.record.t - begins, 6), seqs=seqs), strict=True):
-        again.setdefault(f"{entry.writer}.log", []).append(spelt)
-    found = [unlike for name in {**lines, **again} if (unlike := _file(name, lines.get(name, []), again.get(name, [])))]
-    return min(found)[1] if found else ""
+    seqs = {name.removesuffix(".log"): _sequence_number(file_lines[0]) - 1 for name, file_lines in lines.items()}
+    replayed_lines: dict[str, list[bytes]] = {}
+    for entry, spelt in zip(
+        buffered, _render_lines(log, buffered, after_s=round(first.record.t - begins, 6), seqs=seqs), strict=True
+    ):
+        replayed_lines.setdefault(f"{entry.writer}.log", []).append(spelt)
+    differences = [
+        file_difference
+        for name in {**lines, **replayed_lines}
+        if (file_difference := _compare_file(name, lines.get(name, []), replayed_lines.get(name, [])))
+    ]
+    return min(differences)[1] if differences else ""
 
 
-def _seq(line: RecordedLine) -> int:
+def _sequence_number(line: RecordedLine) -> int:
     return line.record.seq if line.record else line.number
 
 
-def _file(name: str, was: list[RecordedLine], now: list[bytes]) -> tuple[float, str] | None:
+def _compare_file(name: str, was: list[RecordedLine], now: list[bytes]) -> tuple[float, str] | None:
     """The time and place of the first difference in the lines of one writer."""
-    for line, again in zip(was, now, strict=False):
-        if line.raw != again:
-            before, after = _own_first(line.raw), _own_first(again)
-            unlike = trace_diff.first_unlike(before, after) or ("its spelling", line.raw.decode(), again.decode())
-            return min(before["t"], after["t"]), f"{name}, line {line.number} ({before['kind']}){_parted(*unlike)}"
+    for line, replayed_line in zip(was, now, strict=False):
+        if line.raw != replayed_line:
+            before, after = _order_fields(line.raw), _order_fields(replayed_line)
+            difference_fields = trace_diff.find_first_difference(before, after) or (
+                "its spelling",
+                line.raw.decode(),
+                replayed_line.decode(),
+            )
+            return min(
+                before["t"], after["t"]
+            ), f"{name}, line {line.number} ({before['kind']}){_describe_change(*difference_fields)}"
     if len(was) > len(now):
         gone = was[len(now)]
-        told_of = json.loads(gone.raw)
-        return told_of["t"], f"{name}, line {gone.number}: this {told_of['kind']} does not happen now"
+        gone_fields = json.loads(gone.raw)
+        return gone_fields["t"], f"{name}, line {gone.number}: this {gone_fields['kind']} does not happen now"
     if len(now) > len(was):
-        more = json.loads(now[len(was)])
+        extra = json.loads(now[len(was)])
         after_line = f", after line {was[-1].number}" if was else ""
-        return more["t"], f"{name}{after_line}: {more['kind']} happens now, and did not then"
+        return extra["t"], f"{name}{after_line}: {extra['kind']} happens now, and did not then"
     return None
 
 
-def _own_first(line: bytes) -> dict[str, Any]:
+def _order_fields(line: bytes) -> dict[str, Any]:
     """A line's fields, with those of its kind before the envelope's: they are more telling."""
     fields = json.loads(line)
     envelope = {key: fields.pop(key) for key in ("seq", "t", "ts", "run", "trial", "writer")}
@@ -181,16 +202,16 @@ def _own_first(line: bytes) -> dict[str, Any]:
 # Texts.
 
 
-def _parted(what: str, was: Any, now: Any) -> str:
-    return f"{':' if not what else f': {what}'} was {_value(was)}, is {_value(now)}"
+def _describe_change(field_name: str, was: Any, now: Any) -> str:
+    return f"{':' if not field_name else f': {field_name}'} was {_shorten_value(was)}, is {_shorten_value(now)}"
 
 
-def _value(value: Any) -> str:
+def _shorten_value(value: Any) -> str:
     text = "nothing" if value is None else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= VALUE_MAX else f"{text[:VALUE_MAX]}…"
 
 
-def _with_outcome(difference: str, was: list[Record], now: list[Record], trial: str) -> str:
+def _append_outcome(difference: str, was: list[Record], now: list[Record], trial: str) -> str:
     """The difference, with the outcome before and after."""
     before, after = (judge(History(records), trial).outcome for records in (was, now))
     return f"{difference}; {before}{f', now {after}' if after != before else ' as before'}"

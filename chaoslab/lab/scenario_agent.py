@@ -14,7 +14,7 @@ from chaoslab.config.topology import MODEL, SERVICES
 from chaoslab.core.fault import load, trait
 from chaoslab.core.inject import check as check_targets
 from chaoslab.core.plan import Injection
-from chaoslab.execution.options import key_of, keys
+from chaoslab.execution.options import file_options, key_of
 from chaoslab.scenarios.lab_agent import Say
 from chaoslab.scenarios.scenario import BUDGET
 
@@ -45,24 +45,24 @@ def check(spec: ScenarioSpec, say: Say) -> None:
     if spec.world != "virtual":
         text = "each trial has a plan and a twin of its own, which the processes of the real lab have not"
         say(("world",), f"the agent is the lab's own: {text}; leave world out, or use chaoslab lab WORLD={spec.world}")
-    for key in map(key_of, keys()):
-        given = getattr(spec, key) != type(spec).model_fields[key].get_default(call_default_factory=True)
-        if given and key not in OF_THE_LAB:
+    for key in map(key_of, file_options()):
+        value = getattr(spec, key) != type(spec).model_fields[key].get_default(call_default_factory=True)
+        if value and key not in OF_THE_LAB:
             say((key,), f"the agent is the lab's own: {NOT_OF_THE_LAB.get(key, HAS_ITS_OWN)}", of_key=True)
-    for n, given in enumerate(spec.expect):
-        if given == TWIN or (isinstance(given, Mapping) and TWIN in given):
+    for n, value in enumerate(spec.expect):
+        if value == TWIN or (isinstance(value, Mapping) and TWIN in value):
             text = (
                 f"{TWIN} compares the services' own ids too, which differ; leave it out, the outcome compares all else"
             )
             say(("expect", n), f"the agent is the lab's own: {text}")
-    known = _effects() if spec.effects else []
+    effect_names = _list_effects() if spec.effects else []
     for n, effect in enumerate(spec.effects or ()):
         name = str(effect.get("effect", ""))
-        if name not in known:
-            say(("effects", n), f"no effect is called '{name:.60}': {did_you_mean(name, known)}")
+        if name not in effect_names:
+            say(("effects", n), f"no effect is called '{name:.60}': {did_you_mean(name, effect_names)}")
 
 
-def _effects() -> list[str]:
+def _list_effects() -> list[str]:
     from chaoslab.flask_tools.service_module import ServiceModule
 
     tools = [tool for name in SERVICES for tool in ServiceModule.load(name).service.tools]
@@ -72,11 +72,11 @@ def _effects() -> list[str]:
 def check_faults(injections: Sequence[Injection], say: Say, *, turns: int) -> None:
     """Tells the faults that its services cannot meet in a conversation of so many turns."""
     for n, injection in enumerate(injections):
-        if wrong := _wrong(injection, turns):
+        if wrong := _explain_unfit(injection, turns):
             say(("faults", n), wrong)
 
 
-def _wrong(injection: Injection, turns: int) -> str:
+def _explain_unfit(injection: Injection, turns: int) -> str:
     try:
         check_targets([injection], TARGETS, turns=turns, models=[MODEL])
     except (LookupError, ValueError) as error:
@@ -89,8 +89,8 @@ def _wrong(injection: Injection, turns: int) -> str:
             return f"{choice.fault} moves the clock of a function or of services=, and the lab's agent has neither"
         tools = [name for name in SERVICES if injection.covers(name)]
         if tools and (cls.layer == "stream" or trait(cls, "refuses_at") == "handshake"):
-            what = "streams no answer" if cls.layer == "stream" else "speaks no TLS"
-            return f"{choice.fault} cannot hit {tools[0]}, which {what}: aim it at {MODEL}"
+            inability = "streams no answer" if cls.layer == "stream" else "speaks no TLS"
+            return f"{choice.fault} cannot hit {tools[0]}, which {inability}: aim it at {MODEL}"
     return ""
 
 
@@ -100,15 +100,15 @@ def trials(
 ) -> Generator[Trial, None, None]:  # fmt: skip
     """The trials with these numbers, from 0."""
     extras.check("agent: lab", "tools", "agent")
-    from chaoslab.lab._lab_trials import lab_trials
+    from chaoslab.lab._lab_trials import run_lab_trials
 
     spec = scenario.spec
-    given = spec.model_fields_set
-    return lab_trials(
+    fields_given = spec.model_fields_set
+    return run_lab_trials(
         scenario.prompt, numbers, faults=scenario.injections, seed=seed, jobs=jobs, logs=logs, effects=spec.effects,
         facts=[list(fact) for fact in spec.facts] or None,
-        timeout_s=spec.timeout if "timeout" in given else None,
-        deadline_s=spec.deadline if "deadline" in given else None,
+        timeout_s=spec.timeout if "timeout" in fields_given else None,
+        deadline_s=spec.deadline if "deadline" in fields_given else None,
         drawn=partial(scenario.drawn, seed) if scenario.spaces else None,
         limit_s=spec.real_limit if apart else None,
         limits=getattr(spec, "limits"),  # noqa: B009 - a key that the options bring
@@ -120,23 +120,23 @@ def trials(
 def session(scenario: Scenario, *, seed: int, jobs: int, fails: Callable[[Trial], str]) -> Iterator[SearchSession]:
     """A context with the trials of a search, without the scenario's faults."""
     extras.check("agent: lab", "tools", "agent")
-    from chaoslab.execution.exploring import searching
-    from chaoslab.lab._lab_trials import subject
+    from chaoslab.execution.exploring import open_search
+    from chaoslab.lab._lab_trials import make_subject
 
     spec = scenario.spec
-    given = spec.model_fields_set
-    found = subject(
-        scenario.prompt, TARGETS, _check_one, seed=seed, effects=spec.effects,
-        facts=[list(fact) for fact in spec.facts] or None, timeout_s=spec.timeout if "timeout" in given else None,
-        deadline_s=spec.deadline if "deadline" in given else None,
+    fields_given = spec.model_fields_set
+    search_subject = make_subject(
+        scenario.prompt, TARGETS, _check_injection, seed=seed, effects=spec.effects,
+        facts=[list(fact) for fact in spec.facts] or None, timeout_s=spec.timeout if "timeout" in fields_given else None,
+        deadline_s=spec.deadline if "deadline" in fields_given else None,
     )  # fmt: skip
-    standing = [each for each in scenario.injections if each.name == BUDGET]
-    with searching(found, fails, standing, jobs=jobs, limit_s=spec.real_limit) as trials:
+    standing = [injection for injection in scenario.injections if injection.name == BUDGET]
+    with open_search(search_subject, fails, standing, jobs=jobs, limit_s=spec.real_limit) as trials:
         yield trials
 
 
-def _check_one(injection: Injection) -> None:
-    if wrong := _wrong(injection, 1):
+def _check_injection(injection: Injection) -> None:
+    if wrong := _explain_unfit(injection, 1):
         raise ValueError(wrong)
     if injection.layer == "stream":
         raise ValueError(f"{injection.choices[0].fault} cuts a stream, and the agent is explored without streams")

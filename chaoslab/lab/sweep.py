@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from chaoslab.base.clock import Clock, system
-from chaoslab.base.files import opened
+from chaoslab.base.files import open_regular
 from chaoslab.base.identity import canonical
 from chaoslab.config import settings
 from chaoslab.config.settings import SettingError, Settings
@@ -30,15 +30,15 @@ class CellStopped(Exception):
         self.code = code
 
 
-def grid(given: Sequence[str]) -> list[GridCell]:
+def build_grid(words: Sequence[str]) -> list[GridCell]:
     """The cells of the settings, of which one or two have several values, with commas, or with semicolons where a value
     holds commas itself. Raises SettingError: a name or a value is wrong, or no setting or more than two have several
     values."""
     several: dict[str, list[str]] = {}
     alone: list[str] = []
-    for word in given:
+    for word in words:
         name, _, text = word.partition("=")
-        values = _values(name, text)
+        values = _split_values(name, text)
         if len(values) > 1:
             several[name] = values
         else:
@@ -46,8 +46,8 @@ def grid(given: Sequence[str]) -> list[GridCell]:
     # make passes its command line in the environment too, where a setting has all its values at once
     settings.load(alone, environment={name: text for name, text in settings.inherited().items() if name not in several})
     if not several or len(several) > KNOBS_MAX:
-        what = f"{', '.join(several)} have several values" if several else "no setting has several values"
-        raise SettingError(f"{what}: a sweep takes one or two, as in TOXIC_PROB=0,0.1,0.2 ERROR_PROB=0,0.2")
+        problem = f"{', '.join(several)} have several values" if several else "no setting has several values"
+        raise SettingError(f"{problem}: a sweep takes one or two, as in TOXIC_PROB=0,0.1,0.2 ERROR_PROB=0,0.2")
     for name, values in several.items():
         if name in FREE:
             raise SettingError(f"{name} has several values, and no chart is drawn over it: sweep another setting")
@@ -55,23 +55,23 @@ def grid(given: Sequence[str]) -> list[GridCell]:
             raise SettingError(f"{name}={','.join(values)[:60]} has a value twice")
     cells = []
     for levels in itertools.product(*([(name, value) for value in values] for name, values in several.items())):
-        own = (*alone, *(f"{name}={value}" for name, value in levels))
-        cells.append(GridCell(levels, own, settings.load(own)))
+        cell_words = (*alone, *(f"{name}={value}" for name, value in levels))
+        cells.append(GridCell(levels, cell_words, settings.load(cell_words)))
     if len(cells) > CELLS_MAX:
         raise SettingError(f"the grid has {len(cells)} cells; {CELLS_MAX} at most")
     return cells
 
 
-def _values(name: str, text: str) -> list[str]:
+def _split_values(name: str, text: str) -> list[str]:
     """The values of a setting: the text itself where it is one, else its parts."""
     try:
         Settings().override({name: text})
     except SettingError:
-        parts = [part.strip() for part in text.split(";" if ";" in text else ",")]
+        parts = [value.strip() for value in text.split(";" if ";" in text else ",")]
         if len(parts) == 1 or not all(parts):
             raise
-        for part in parts:
-            Settings().override({name: part}, where="command line")
+        for value in parts:
+            Settings().override({name: value}, where="command line")
         return parts
     return [text]
 
@@ -83,48 +83,52 @@ def sweep(
     """Runs the cells in their order, but for those that have a complete run in `logs`. `prompts`: as the log of a run
     has them. `start`: runs the lab with these settings, as `launch.start`. Raises Stopped: a run did not come to its
     end."""
-    kept = _kept(cells, prompts, logs)
+    complete_runs = _find_complete_runs(cells, prompts, logs)
     took_s: list[float] = []
     for number, cell in enumerate(cells, 1):
-        folder = kept.get(cell)
+        folder = complete_runs.get(cell)
         if folder is None:
             began_s = clock.monotonic()
             code, folder = start(cell.given)
             if code or folder is None:
                 raise CellStopped(cell, number, code or 2)
             took_s.append(clock.monotonic() - began_s)
-        rest = sum(other not in kept for other in cells[number:])
-        left_s = rest * sum(took_s) / len(took_s) if took_s else None if rest else 0.0
-        yield DoneCell(cell, logs / folder.name, cell in kept, number, left_s)
+        remaining = sum(later_cell not in complete_runs for later_cell in cells[number:])
+        left_s = remaining * sum(took_s) / len(took_s) if took_s else None if remaining else 0.0
+        yield DoneCell(cell, logs / folder.name, cell in complete_runs, number, left_s)
 
 
-def _kept(cells: Sequence[GridCell], prompts: Sequence[Any], logs: Path) -> dict[GridCell, Path]:
+def _find_complete_runs(cells: Sequence[GridCell], prompts: Sequence[Any], logs: Path) -> dict[GridCell, Path]:
     """The newest complete run of each cell: of its settings and prompts, and made by the code that is here."""
-    code, asked = provenance.code(), canonical(list(prompts))
-    wanted = {canonical(_of_result(cell.chosen.shown())): cell for cell in cells}
-    found: dict[GridCell, Path] = {}
+    code, prompts_text = provenance.code(), canonical(list(prompts))
+    cells_by_settings = {canonical(_result_settings(cell.chosen.shown())): cell for cell in cells}
+    complete_runs: dict[GridCell, Path] = {}
     for folder in runs.newest_first(logs):
-        started = _first(folder)
+        started = _read_start(folder)
         # A sweep keeps no file of its own: what is done is read from the runs.
-        if started is None or canonical(started.asked) != asked:
+        if started is None or canonical(started.asked) != prompts_text:
             continue
-        cell = wanted.get(canonical(_of_result(started.settings)))
-        same = all(started.code.get(name) in (code[name], provenance.ABSENT) for name in provenance.OWN)
-        if cell is not None and cell not in found and same and _is_done(folder):
-            found[cell] = folder
-    return found
+        cell = cells_by_settings.get(canonical(_result_settings(started.settings)))
+        is_same_code = all(started.code.get(name) in (code[name], provenance.ABSENT) for name in provenance.OWN)
+        if cell is not None and cell not in complete_runs and is_same_code and _is_done(folder):
+            complete_runs[cell] = folder
+    return complete_runs
 
 
-def _of_result(shown: dict[str, Any]) -> dict[str, Any]:
+def _result_settings(shown_settings: dict[str, Any]) -> dict[str, Any]:
     """The settings on which the result depends. The virtual world uses no real model."""
-    none = ("BASE_PORT", "TOXIPROXY_URL", *(("GROQ_API_KEY", "MODEL_URL") if shown.get("WORLD") == "virtual" else ()))
-    return {name: value for name, value in shown.items() if name not in none}
+    without_effect = (
+        "BASE_PORT",
+        "TOXIPROXY_URL",
+        *(("GROQ_API_KEY", "MODEL_URL") if shown_settings.get("WORLD") == "virtual" else ()),
+    )
+    return {name: value for name, value in shown_settings.items() if name not in without_effect}
 
 
-def _first(folder: Path) -> RunStarted | None:
+def _read_start(folder: Path) -> RunStarted | None:
     """The beginning of a run; None if its log does not tell it."""
     try:
-        with opened(folder / "info.log") as log:
+        with open_regular(folder / "info.log") as log:
             record: Record | None = parse_line(log.readline().rstrip(b"\n"))
     except OSError:
         return None

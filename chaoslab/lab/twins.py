@@ -14,7 +14,7 @@ from chaoslab.config.settings import Settings
 from chaoslab.core.plan import Plan
 from chaoslab.execution.forked import Child, Died, TooLong, can_fork
 from chaoslab.execution.spec import TrialSpec
-from chaoslab.lab._virtual_lab import Lab, LabSpec, Twins, check_stated
+from chaoslab.lab._virtual_lab import Lab, LabSpec, Twins, check_prompts
 
 LIMIT_S = 60.0
 """The most seconds of real time for a twin, which takes some milliseconds."""
@@ -23,27 +23,29 @@ SHOWN = 8
 
 
 @contextmanager
-def twins(
-    chosen: Settings, config: Config, asked: Sequence[Prompt], file: Path, tell: Callable[[str], None]
+def open_twins(
+    chosen: Settings, config: Config, prompts: Sequence[Prompt], file: Path, tell: Callable[[str], None]
 ) -> Iterator[Callable[[int], Twin | None]]:
     """A context that gives a function: the twin of a prompt of the file, by its number from 0; None if it has none.
     They are made in a child process, of which virtual time leaves nothing. `tell`: is told in one line which prompts
     have nothing to be judged by. Raises SettingError: a prompt states what no service can tell or do."""
-    if why := _none(chosen, config):
-        bare = [str(number) for number, prompt in enumerate(asked, 1) if not prompt.stated]
-        if bare:
-            which = f"prompt{'s' if bare[1:] else ''} {', '.join(bare[:SHOWN])}"
-            more = f" and {len(bare) - SHOWN} more" if bare[SHOWN:] else ""
-            tell(f"{which}{more}: nothing to judge the answers by, since no facts or effects are stated and {why}")
+    if reason := _explain_none(chosen, config):
+        unstated = [str(number) for number, prompt in enumerate(prompts, 1) if not prompt.stated]
+        if unstated:
+            subject = f"prompt{'s' if unstated[1:] else ''} {', '.join(unstated[:SHOWN])}"
+            suffix = f" and {len(unstated) - SHOWN} more" if unstated[SHOWN:] else ""
+            tell(
+                f"{subject}{suffix}: nothing to judge the answers by, since no facts or effects are stated and {reason}"
+            )
         yield lambda _: None
         return
-    check_stated(chosen, asked, file)
-    calm = LabSpec("calm", chosen.now, replace(chosen, world="virtual"), Plan(chosen.seed), as_data(asked))
-    with Child(lambda: _opened(calm)) as child:
-        yield _Made(child, len(asked))
+    check_prompts(chosen, prompts, file)
+    without_faults = LabSpec("calm", chosen.now, replace(chosen, world="virtual"), Plan(chosen.seed), as_data(prompts))
+    with Child(lambda: _open_lab(without_faults)) as child:
+        yield _TwinCache(child, len(prompts))
 
 
-def _none(chosen: Settings, config: Config) -> str:
+def _explain_none(chosen: Settings, config: Config) -> str:
     """The reason why there are no twins; empty if there are."""
     if chosen.groq_api_key or chosen.model_url:
         return "a real model's answers have no twin"
@@ -53,20 +55,20 @@ def _none(chosen: Settings, config: Config) -> str:
 
 
 @contextmanager
-def _opened(calm: LabSpec) -> Iterator[Callable[[TrialSpec], Twin | None]]:
-    lab = Lab(calm)
-    known = Twins(lab)
+def _open_lab(without_faults: LabSpec) -> Iterator[Callable[[TrialSpec], Twin | None]]:
+    lab = Lab(without_faults)
+    lab_twins = Twins(lab)
 
-    def of(spec: TrialSpec) -> Twin | None:
-        twin = known.of(spec.number + 1, calm)
+    def find_twin(spec: TrialSpec) -> Twin | None:
+        twin = lab_twins.of(spec.number + 1, without_faults)
         return None if twin is None else replace(twin, seconds=None)  # no real ones can be compared with them
 
     with lab.ready():
-        yield of
+        yield find_twin
 
 
 @dataclass
-class _Made:
+class _TwinCache:
     """The twins that the child process has made so far."""
 
     child: Child[TrialSpec, Twin | None]

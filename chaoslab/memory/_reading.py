@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from chaoslab.analysis.measures.incidents import Traits, incidents
-from chaoslab.analysis.verdict.judge import verdicts
+from chaoslab.analysis.measures.incidents import Traits, find_incidents
+from chaoslab.analysis.verdict.judge import judge_all
 from chaoslab.analysis.verdict.standing import Standing, Standings
 from chaoslab.analysis.verdict.table import Verdict
 from chaoslab.base import files
@@ -32,7 +32,7 @@ NEAR = "degraded"
 
 AGENT = "the agent"
 """The name, in a run's `code`, of the digest of the file of the agent."""
-_Stated = tuple[str, Mapping[str, Sequence[str]]]
+_StatedInjection = tuple[str, Mapping[str, Sequence[str]]]
 
 
 @dataclass(frozen=True)
@@ -77,40 +77,40 @@ class RunRead:
     targets: dict[str, TargetKnowledge] = field(default_factory=dict)
 
 
-def key_of(folder: Path) -> str:
+def digest_run(folder: Path) -> str:
     """The key of a run: a digest of the bytes of its logs, and of what was ruled and said of it. A run of virtual time
     that is done twice has one key. Raises OSError: a file cannot be read."""
-    found = hashlib.blake2b(digest_size=12)
+    digest = hashlib.blake2b(digest_size=12)
     for path in [*log_files(folder), *sorted(folder.glob("*.jsonl"))]:
-        with files.opened(path) as file:
-            found.update(path.name.encode() + b"\0")
-            while part := file.read(1 << 20):
-                found.update(part)
-    return found.hexdigest()
+        with files.open_regular(path) as file:
+            digest.update(path.name.encode() + b"\0")
+            while chunk := file.read(1 << 20):
+                digest.update(chunk)
+    return digest.hexdigest()
 
 
 def read(folder: Path) -> RunRead:
     """The run in a folder. Raises LookupError: it holds no run of this lab; one line. OSError: a log cannot be read."""
     try:
-        taken = _Taking(folder)
+        reader = _RunReader(folder)
         for history in TrialStream(folder):
-            taken.take(history)
+            reader.take(history)
     except Unordered:
-        taken = _Taking(folder)
+        reader = _RunReader(folder)
         # Trials side by side cannot be cut apart, so the run is read as a whole.
-        taken.take(places.read(str(folder)))
+        reader.take(places.read_history(str(folder)))
     except FileNotFoundError as error:
         raise LookupError(str(error)) from None
-    return taken.run()
+    return reader.run()
 
 
-class _Taking:
+class _RunReader:
     """Collects a run trials by trials."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.rulings, self.traits = folder, Rulings.read(folder), Traits()
         self.started: events.RunStarted | None = None
-        self.name, self.plan = "", dict[str, _Stated]()
+        self.name, self.plan = "", dict[str, _StatedInjection]()
         self.facts: list[Facts] = []
         self.incidents: dict[Cell, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
         self.unmet = Counter[Cell]()
@@ -127,42 +127,42 @@ class _Taking:
         if self.started is None and (started := history.first(events.RunStarted)) is not None:
             self.started = started
             self.plan = self._stated(started.injections)
-        judged = verdicts(history)
+        judged = judge_all(history)
         self.stated = self.stated or any(event.stated for _, event in history.of(events.PromptStarted))
         plans = {
             record.trial: self._stated(event.tried["variation"]["injections"])
             for record, event in history.of(events.VariationTried)
         }
-        held = {record.trial for record, _ in history.of(events.FaultHeldBack)}
+        held_back = {record.trial for record, _ in history.of(events.FaultHeldBack)}
         for record, event in history.of(events.VariationTried):
             injections = event.tried["variation"]["injections"]
-            if len(injections) == 1 and not event.tried["met"] and record.trial not in held:
+            if len(injections) == 1 and not event.tried["met"] and record.trial not in held_back:
                 (choice, *_), (target, *_) = injections[0]["choices"], injections[0]["targets"]
                 self.unmet[Cell.of(target, choice["fault"], choice["params"], kind_of(injections[0]))] += 1
         cells: dict[str | None, dict[tuple[str, str, str], Cell]] = {}
-        for trial, target, fault, injection, drawn in _met(history):
-            how, names = {**self.plan, **plans.get(trial, {})}.get(injection, (ONCE, {}))
+        for trial, target, fault, injection, drawn in _iterate_faults_met(history):
+            kind, names = {**self.plan, **plans.get(trial, {})}.get(injection, (ONCE, {}))
             params = {key: drawn[key] for key in (*names.get(fault, ()), dose_of(fault)) if key in drawn}
-            own = cells.setdefault(trial, {})
-            own.setdefault((target, fault, injection), Cell.of(target, fault, params, how))
+            trial_cells = cells.setdefault(trial, {})
+            trial_cells.setdefault((target, fault, injection), Cell.of(target, fault, params, kind))
         self._trials(history, judged, cells)
-        for one in incidents(history, self.traits):
-            cell = cells.get(one.trial, {}).get((one.target, one.fault, one.injection))
+        for incident in find_incidents(history, self.traits):
+            cell = cells.get(incident.trial, {}).get((incident.target, incident.fault, incident.injection))
             if cell is not None:
                 sums = self.incidents[cell]
                 sums[0] += 1
-                sums[1] += one.recovered
-                sums[2] += one.duration_s if one.recovered else 0.0
+                sums[1] += incident.recovered
+                sums[2] += incident.duration_s if incident.recovered else 0.0
 
-    def _stated(self, injections: Any) -> dict[str, _Stated]:
+    def _stated(self, injections: Any) -> dict[str, _StatedInjection]:
         """Of each injection by name, its kind, and the names of the parameters that were stated: others are drawn, and
         tell two experiments apart that were asked for alike."""
         return {
-            str(each.get("name", "")): (
-                kind_of(each),
-                {str(one["fault"]): tuple(one.get("params", ())) for one in each.get("choices", ())},
+            str(injection.get("name", "")): (
+                kind_of(injection),
+                {str(choice["fault"]): tuple(choice.get("params", ())) for choice in injection.get("choices", ())},
             )
-            for each in injections
+            for injection in injections
         }
 
     def _trials(
@@ -172,17 +172,19 @@ class _Taking:
         failed: dict[str | None, set[str]] = defaultdict(set)
         for record, call in history.of(events.CallStarted):
             called[record.trial].add(call.target)
-        gone = history.given_up
-        for record, over, at in history.placed(events.CallFinished):
-            if not over.ok and at not in gone:
-                failed[record.trial].add(over.target)
-        used: dict[str | None, list[float]] = defaultdict(lambda: [0, 0.0])
+        dropped = history.given_up
+        for record, finished_call, at in history.placed(events.CallFinished):
+            if not finished_call.ok and at not in dropped:
+                failed[record.trial].add(finished_call.target)
+        usage_sums: dict[str | None, list[float]] = defaultdict(lambda: [0, 0.0])
         for record, usage in history.of(events.Usage):
-            used[record.trial][0] += usage.prompt_tokens + usage.completion_tokens
-            used[record.trial][1] += usage.cost_usd or 0.0
+            usage_sums[record.trial][0] += usage.prompt_tokens + usage.completion_tokens
+            usage_sums[record.trial][1] += usage.cost_usd or 0.0
         ends = {record.trial: event for record, event in history.of(events.PromptFinished)}
         undoes: set[str] = set()
-        tried = {record.trial: bool(event.tried["failed"]) for record, event in history.of(events.VariationTried)}
+        failed_by_trial = {
+            record.trial: bool(event.tried["failed"]) for record, event in history.of(events.VariationTried)
+        }
         rulings = self.rulings.of_whole(history.torn).by_trial if self.rulings is not None else {}
         standings = Standings(rulings)
         for record, started in history.of(events.PromptStarted):
@@ -190,9 +192,11 @@ class _Taking:
             if (verdict := judged.get(trial)) is None:
                 continue
             standing = standings.of(trial, str(verdict.outcome))
-            ruled = trial in rulings
-            if not ruled and trial in tried and standing is not Standing.OPEN:  # by its scenario's requirements
-                standing = Standing.BAD if tried[trial] else Standing.WELL
+            is_ruled = trial in rulings
+            if (
+                not is_ruled and trial in failed_by_trial and standing is not Standing.OPEN
+            ):  # by its scenario's requirements
+                standing = Standing.BAD if failed_by_trial[trial] else Standing.WELL
             end = ends.get(record.trial)
             twin = None if started.twin_calls is None else frozenset(started.twin_failed or ())
             self.facts.append(Facts(
@@ -200,15 +204,15 @@ class _Taking:
                 standing is Standing.BAD, bool(verdict.harm), tuple(dict.fromkeys(cells.get(trial, {}).values())),
                 frozenset(called[trial]), frozenset(failed[trial]), twin, bool(end is not None and end.drew),
                 None if end is None or math.isnan(end.duration_s) else end.duration_s,
-                int(used[trial][0]), used[trial][1],
+                int(usage_sums[trial][0]), usage_sums[trial][1],
             ))  # fmt: skip
             undoes |= {*(started.undoes or {}).values()}
         effects = Counter(event.target for _, event in history.of(events.Effect))
         undoable = Counter(event.target for _, event in history.of(events.Effect) if event.effect in undoes)
-        there = Counter(target for trial in judged for target in called[trial])
-        for target in {*there, *effects}:
-            own = TargetKnowledge(0, there[target], effects[target], undoable[target])
-            self.targets[target] = self.targets.get(target, TargetKnowledge()) + own
+        call_counts = Counter(target for trial in judged for target in called[trial])
+        for target in {*call_counts, *effects}:
+            knowledge = TargetKnowledge(0, call_counts[target], effects[target], undoable[target])
+            self.targets[target] = self.targets.get(target, TargetKnowledge()) + knowledge
 
     def run(self) -> RunRead:
         """The run, when all was taken. Raises LookupError: it is no run, or is not over."""
@@ -219,63 +223,66 @@ class _Taking:
         started, trials = self.started, len(self.facts)
         scenario = self.rulings.scenario if self.rulings is not None else ""
         subject = (started.model if started is not None else "") or scenario
-        began = runs.began(self.folder) or datetime.fromtimestamp(self.folder.stat().st_mtime, UTC)
+        begin = runs.find_start(self.folder) or datetime.fromtimestamp(self.folder.stat().st_mtime, UTC)
         world = started.world if started is not None else ""
-        targets = {name: replace(each, trials=trials) for name, each in self.targets.items()}
+        targets = {name: replace(knowledge, trials=trials) for name, knowledge in self.targets.items()}
         return RunRead(
-            key_of(self.folder), self.name, self.folder, began, world, subject, scenario,
+            digest_run(self.folder), self.name, self.folder, begin, world, subject, scenario,
             None if started is None else started.seed, level_in(started),
-            revision_named([runs.revision_of(self.folder, name) for name in ("revision", "changed")], started),
-            self.facts, [*self._experiments(subject, world)], targets,
+            name_revision([runs.revision_of(self.folder, name) for name in ("revision", "changed")], started),
+            self.facts, [*self._iterate_experiments(subject, world)], targets,
         )  # fmt: skip
 
-    def _experiments(self, subject: str, world: str) -> Iterator[Experiment]:
+    def _iterate_experiments(self, subject: str, world: str) -> Iterator[Experiment]:
         by_cell: dict[Cell | None, list[Facts]] = defaultdict(list)
-        for each in self.facts:
-            for cell in each.met or (None,):
-                by_cell[cell].append(each)
+        for trial_facts in self.facts:
+            for cell in trial_facts.met or (None,):
+                by_cell[cell].append(trial_facts)
         yield from (Experiment(subject, cell, void=count, world=world) for cell, count in self.unmet.items())
         for cell, trials in by_cell.items():
-            found = experiment_of(subject, cell, trials, world)
+            experiment = make_experiment(subject, cell, trials, world)
             count, recovered, repair_s = self.incidents[cell] if cell is not None else (0.0, 0.0, 0.0)
-            yield replace(found, incidents=int(count), recovered=int(recovered), repair_s=repair_s)
+            yield replace(experiment, incidents=int(count), recovered=int(recovered), repair_s=repair_s)
 
 
-def revision_named(tree: Sequence[str], started: events.RunStarted | None) -> str:
+def name_revision(tree: Sequence[str], started: events.RunStarted | None) -> str:
     """The revision of an agent. `tree`: the commit, and the digest of what was changed since. The file of the agent has
     a digest of its own, for where there is no Git."""
     code = {} if started is None else started.code
-    return ".".join(each for each in (*tree, code.get(AGENT) or code.get("agent", "")) if each)
+    return ".".join(part_text for part_text in (*tree, code.get(AGENT) or code.get("agent", "")) if part_text)
 
 
-def experiment_of(
+def make_experiment(
     subject: str, cell: Cell | None, trials: list[Facts], world: str = "", revision: str = ""
 ) -> Experiment:
     """The row of the trials that met one cell."""
-    alone = [each for each in trials if len(each.met) < 2]
-    judged, joint = [each for each in alone if each.judged], [each for each in trials if len(each.met) > 1]
+    single_fault = [trial_facts for trial_facts in trials if len(trial_facts.met) < 2]
+    judged, joint = (
+        [trial_facts for trial_facts in single_fault if trial_facts.judged],
+        [trial_facts for trial_facts in trials if len(trial_facts.met) > 1],
+    )
     affected: dict[str, tuple[int, int, int]] = {}
-    for each in alone:
-        if cell is None or each.twin_failed is None:
+    for trial_facts in single_fault:
+        if cell is None or trial_facts.twin_failed is None:
             continue
-        for other in each.called - {cell.target}:
-            lost, regained, all_ = affected.get(other, (0, 0, 0))
-            now, calm = other in each.failed, other in each.twin_failed
-            affected[other] = lost + (now and not calm), regained + (calm and not now), all_ + 1
-    timed = [each.seconds for each in trials if each.seconds is not None]
+        for other_target in trial_facts.called - {cell.target}:
+            lost, regained, all_ = affected.get(other_target, (0, 0, 0))
+            now, calm = other_target in trial_facts.failed, other_target in trial_facts.twin_failed
+            affected[other_target] = lost + (now and not calm), regained + (calm and not now), all_ + 1
+    timed = [trial_facts.seconds for trial_facts in trials if trial_facts.seconds is not None]
     return Experiment(
-        subject, cell, len(judged), sum(each.bad for each in judged), sum(each.harm for each in judged),
-        sum(each.outcome == NEAR and not each.bad for each in judged),
-        sum(each.judged for each in joint), sum(each.judged and each.bad for each in joint), len(alone) - len(judged),
-        Counter(each.outcome for each in judged), {name: affected[name] for name in sorted(affected)},
-        any(each.drew for each in trials),
-        timed=len(timed), seconds=math.fsum(timed), squares=math.fsum(each * each for each in timed),
-        tokens=sum(each.tokens for each in trials), usd=math.fsum(each.usd for each in trials), world=world,
+        subject, cell, len(judged), sum(trial_facts.bad for trial_facts in judged), sum(trial_facts.harm for trial_facts in judged),
+        sum(trial_facts.outcome == NEAR and not trial_facts.bad for trial_facts in judged),
+        sum(trial_facts.judged for trial_facts in joint), sum(trial_facts.judged and trial_facts.bad for trial_facts in joint), len(single_fault) - len(judged),
+        Counter(trial_facts.outcome for trial_facts in judged), {name: affected[name] for name in sorted(affected)},
+        any(trial_facts.drew for trial_facts in trials),
+        timed=len(timed), seconds=math.fsum(timed), squares=math.fsum(trial_facts * trial_facts for trial_facts in timed),
+        tokens=sum(trial_facts.tokens for trial_facts in trials), usd=math.fsum(trial_facts.usd for trial_facts in trials), world=world,
         revision=revision,
     )  # fmt: skip
 
 
-def _met(history: History) -> Iterator[tuple[str, str, str, str, Mapping[str, Any]]]:
+def _iterate_faults_met(history: History) -> Iterator[tuple[str, str, str, str, Mapping[str, Any]]]:
     """The faults that were witnessed in trials: trial, target, fault, injection and parameters."""
     drawn = {(at, event.injection, event.fault): event.params for _, event, at in history.placed(events.FaultScheduled)}
     for record, event, at in history.placed(events.FaultWitnessed):

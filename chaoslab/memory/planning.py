@@ -14,7 +14,7 @@ from typing import Any
 from chaoslab.base import interrupts, levers, parsers
 from chaoslab.base.clock import system
 from chaoslab.base.durations import span
-from chaoslab.base.jsonable import shown
+from chaoslab.base.jsonable import show_value
 from chaoslab.base.registry import did_you_mean
 from chaoslab.core.events import CallStarted, Effect, FaultHeldBack, PromptFinished, PromptStarted
 from chaoslab.core.fault import load as fault_of
@@ -22,18 +22,18 @@ from chaoslab.core.limits import Limits
 from chaoslab.core.plan import Injection
 from chaoslab.execution.journal import SearchJournal
 from chaoslab.execution.trial import Trial
-from chaoslab.memory._reading import Facts, experiment_of, read, revision_named
+from chaoslab.memory._reading import Facts, make_experiment, name_revision, read
 from chaoslab.memory.plans import PlanEntry, ProposedPlan, RunPrediction, RunProposal
 from chaoslab.memory.store import FILE, Memory
 from chaoslab.memory.store import memory as opened_memory
 from chaoslab.record import provenance
 from chaoslab.record.rulings import RulingsFile, RulingState, TrialRuling
 from chaoslab.reports.page import count
-from chaoslab.scenarios.builder import ScenarioBuilder, arguments_of, load_scenario
-from chaoslab.scenarios.exploring import OpenedSearch, opened
+from chaoslab.scenarios.builder import ScenarioBuilder, injection_arguments, load_scenario
+from chaoslab.scenarios.exploring import ScenarioSearch, open_scenario_search
 from chaoslab.scenarios.scenario import Scenario
 from chaoslab.search.planning.cells import KINDS, Cell, kind_of, traits_of
-from chaoslab.search.planning.chances import Chances, Prediction, brier
+from chaoslab.search.planning.chances import Chances, Prediction, brier_score
 from chaoslab.search.planning.design import Design, enhance
 from chaoslab.search.planning.evidence import Evidence, TargetKnowledge
 from chaoslab.search.planning.proposals import Proposed, propose
@@ -61,31 +61,31 @@ class PlanQuestion:
     critical: Mapping[str, float] = field(default_factory=dict)
 
     def proposed(self, evidence: Evidence, cells: Sequence[Cell], n: int, round_: int = 0) -> Proposed:
-        wanted = [each for each in cells if not self.tries or each.fault in self.tries]
-        there = sorted({each.target for each in cells})
+        candidates = [cell for cell in cells if not self.tries or cell.fault in self.tries]
+        known_targets = sorted({cell.target for cell in cells})
         for name in (*self.targets, *self.critical) if not round_ else ():
-            if name not in there:
-                hint = did_you_mean(name, there) if there else "none is known"
-                raise LookupError(f"{evidence.subject} has no target {shown(name)}: {hint}")
+            if name not in known_targets:
+                hint = did_you_mean(name, known_targets) if known_targets else "none is known"
+                raise LookupError(f"{evidence.subject} has no target {show_value(name)}: {hint}")
         if self.targets:
-            wanted = [each for each in wanted if each.target in self.targets]
+            candidates = [cell for cell in candidates if cell.target in self.targets]
         return propose(
-            evidence, wanted, n=n, seed=self.seed, risk=self.risk, share=self.share, stated=self.critical,
-            costs=_costs(evidence, wanted), round_=round_,
+            evidence, candidates, n=n, seed=self.seed, risk=self.risk, share=self.share, stated=self.critical,
+            costs=_trial_costs(evidence, candidates), round_=round_,
         )  # fmt: skip
 
 
-def budget_of(budget: int | str | None) -> tuple[int, float | None]:
+def parse_budget(budget: int | str | None) -> tuple[int, float | None]:
     """The most trials and the most seconds of a budget, as in 200 or "10m". Raises ValueError: it is neither; one
     line."""
     text = str(TRIALS if budget is None else budget).strip()
     try:
         if text.isdecimal():
-            return parsers.whole(1, 1_000_000)(text), None
+            return parsers.whole_number(1, 1_000_000)(text), None
         return 1_000_000, parsers.seconds(str(parsers.duration(text)))
     except ValueError:
         raise ValueError(
-            f"the budget is {shown(budget)}: it should be trials, as in 200, or a time, as in 10m"
+            f"the budget is {show_value(budget)}: it should be trials, as in 200, or a time, as in 10m"
         ) from None
 
 
@@ -111,11 +111,13 @@ def plan(
         ValueError, LookupError: something in it is wrong, or the memory cannot be used; one line.
         ScenarioError: something of the scenario's is wrong.
     """
-    part = Limits.of({"share": share}).share
-    asked = PlanQuestion(tuple(targets), tuple(tries), n, _share("risk", risk), seed, part, critical or {})
-    for name, value in asked.critical.items():
-        _share(f"critical of {name}", value)
-    most = budget_of(budget)
+    share_value = Limits.of({"share": share}).share
+    question = PlanQuestion(
+        tuple(targets), tuple(tries), n, _check_share("risk", risk), seed, share_value, critical or {}
+    )
+    for name, value in question.critical.items():
+        _check_share(f"critical of {name}", value)
+    limits = parse_budget(budget)
     if isinstance(memory, Memory):
         store = memory
     elif scenario is None or Path(memory).suffix == ".db" or (Path(memory) / FILE).exists():
@@ -125,207 +127,221 @@ def plan(
     if scenario is None:
         if run:
             raise ValueError("run needs a scenario: name its file")
-        return _of_memory(store, subject, asked)
-    found, place = _scenario(scenario, changed), Path(logs or store.path.parent)
-    return _of_scenario(store, found, asked, most if run else None, place, changed, tell)
+        return _plan_from_memory(store, subject, question)
+    loaded, logs_folder = _load_single_scenario(scenario, changed), Path(logs or store.path.parent)
+    return _plan_scenario(store, loaded, question, limits if run else None, logs_folder, changed, tell)
 
 
-def _share(name: str, value: Any) -> float:
+def _check_share(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise ValueError(f"{name} is {shown(value)}: it should be a number from 0 to 1, or as in 10%")
+        raise ValueError(f"{name} is {show_value(value)}: it should be a number from 0 to 1, or as in 10%")
     return float(value)
 
 
-def _scenario(given: Scenario | ScenarioBuilder | str | Path, changed: Sequence[str]) -> Scenario:
-    if isinstance(given, Scenario):
-        return given
-    found = (given if isinstance(given, ScenarioBuilder) else load_scenario(given)).check(changed=changed)
-    if len(found) != 1:
-        raise LookupError(f"these are {len(found)} scenarios ({', '.join(each.name for each in found)}): plan for one")
-    return found[0]
+def _load_single_scenario(source: Scenario | ScenarioBuilder | str | Path, changed: Sequence[str]) -> Scenario:
+    if isinstance(source, Scenario):
+        return source
+    scenarios = (source if isinstance(source, ScenarioBuilder) else load_scenario(source)).check(changed=changed)
+    if len(scenarios) != 1:
+        raise LookupError(
+            f"these are {len(scenarios)} scenarios ({', '.join(scenario.name for scenario in scenarios)}): plan for one"
+        )
+    return scenarios[0]
 
 
-def _of_memory(store: Memory, subject: str, asked: PlanQuestion) -> ProposedPlan:
-    there = store.subjects()
-    if not subject and len(there) == 1:
-        (subject,) = there
-    if named := store.agent_of(subject):
-        subject = named
+def _plan_from_memory(store: Memory, subject: str, question: PlanQuestion) -> ProposedPlan:
+    known_subjects = store.subjects()
+    if not subject and len(known_subjects) == 1:
+        (subject,) = known_subjects
+    if agent_name := store.agent_of(subject):
+        subject = agent_name
     else:
-        known = f"known are {', '.join(there[:8])}" if there else "it knows none: add runs to it"
-        wanted = f"no agent {shown(subject)}" if subject else "several agents: name one, or a scenario's file"
-        raise LookupError(f"{store.path} knows {wanted if there else 'no agent'}; {known}")
+        known_text = f"known are {', '.join(known_subjects[:8])}" if known_subjects else "it knows none: add runs to it"
+        wanted_text = f"no agent {show_value(subject)}" if subject else "several agents: name one, or a scenario's file"
+        raise LookupError(f"{store.path} knows {wanted_text if known_subjects else 'no agent'}; {known_text}")
     evidence = store.evidence(subject)
-    found = asked.proposed(evidence, [*_cells_of_memory(evidence)], asked.n)
-    stated = {"share": asked.share} if asked.share < 1 else {}
-    return ProposedPlan(subject, evidence, [*_entries(evidence, found, stated, _python)], _left_out(found))
+    proposed = question.proposed(evidence, [*_list_memory_cells(evidence)], question.n)
+    limits = {"share": question.share} if question.share < 1 else {}
+    return ProposedPlan(
+        subject, evidence, [*_build_entries(evidence, proposed, limits, _render_python)], _describe_left_out(proposed)
+    )
 
 
-def _cells_of_memory(evidence: Evidence) -> Iterator[Cell]:
+def _list_memory_cells(evidence: Evidence) -> Iterator[Cell]:
     """The faults that were tried anywhere and are installed here, of each kind, at each known target."""
-    faults = [each for each in sorted(evidence.faults) if traits_of(each) is not None]
+    faults = [entry for entry in sorted(evidence.faults) if traits_of(entry) is not None]
     for target in sorted(evidence.targets):
         for fault in faults:
-            for how in KINDS:
-                yield Cell.of(target, fault, {}, how)
-    own = {each.cell for each in evidence.rows if each.cell is not None}
-    yield from sorted((cell for cell in own if cell.params and cell.fault in faults), key=str)
+            for kind in KINDS:
+                yield Cell.of(target, fault, {}, kind)
+    tried_cells = {entry.cell for entry in evidence.rows if entry.cell is not None}
+    yield from sorted((cell for cell in tried_cells if cell.params and cell.fault in faults), key=str)
 
 
-def _costs(evidence: Evidence, cells: Sequence[Cell]) -> dict[Cell, float]:
+def _trial_costs(evidence: Evidence, cells: Sequence[Cell]) -> dict[Cell, float]:
     """The seconds of a trial, in worlds where time passes; nothing where none does."""
-    took: dict[str, tuple[int, float]] = {}
-    for each in evidence.rows:
-        if each.world in REAL_TIME:
-            for name in {"", each.cell.target if each.cell is not None else ""}:
-                timed, seconds = took.get(name, (0, 0.0))
-                took[name] = timed + each.timed, seconds + each.seconds
-    mean = {name: seconds / timed for name, (timed, seconds) in took.items() if timed and seconds}
+    sums: dict[str, tuple[int, float]] = {}
+    for row in evidence.rows:
+        if row.world in REAL_TIME:
+            for name in {"", row.cell.target if row.cell is not None else ""}:
+                timed, seconds = sums.get(name, (0, 0.0))
+                sums[name] = timed + row.timed, seconds + row.seconds
+    mean = {name: seconds / timed for name, (timed, seconds) in sums.items() if timed and seconds}
     return {cell: mean.get(cell.target, mean[""]) for cell in cells} if "" in mean else {}
 
 
-def _of_scenario(
-    store: Memory, scenario: Scenario, asked: PlanQuestion, budget: tuple[int, float | None] | None, logs: Path,
+def _plan_scenario(
+    store: Memory, scenario: Scenario, question: PlanQuestion, budget: tuple[int, float | None] | None, logs: Path,
     changed: Sequence[str], tell: Callable[[RunProposal], object] | None,
 ) -> ProposedPlan:  # fmt: skip
-    with opened(scenario) as made:
-        ((calm, trial),) = made.session.tried([Variation()], "calm")
-        started = made.session.subject.run.started(0)
+    with open_scenario_search(scenario) as search:
+        ((baseline, trial),) = search.session.tried([Variation()], "calm")
+        started = search.session.subject.run.started(0)
         evidence = store.evidence(
             started.model or scenario.name,
-            revision=revision_named((provenance.revision(), provenance.changes()), started),
+            revision=name_revision((provenance.revision(), provenance.changes()), started),
         )
         # notes what the trial without faults calls and changes, for targets of which the memory knows nothing
-        undoes = {each for _, event in trial.history.of(PromptStarted) for each in (event.undoes or {}).values()}
+        undoes = {
+            effect_name for _, event in trial.history.of(PromptStarted) for effect_name in (event.undoes or {}).values()
+        }
         effects = [(event.target, event.effect in undoes) for _, event in trial.history.of(Effect)]
         for target in dict.fromkeys(event.target for _, event in trial.history.of(CallStarted)):
-            own = [undone for name, undone in effects if name == target]
-            evidence.targets.setdefault(target, TargetKnowledge(1, 1, len(own), sum(own)))
-        plan, left = ProposedPlan(evidence.subject, evidence), [*_cells_of(made, calm, asked.tries)]
+            undone_flags = [undone for name, undone in effects if name == target]
+            evidence.targets.setdefault(target, TargetKnowledge(1, 1, len(undone_flags), sum(undone_flags)))
+        plan, remaining = ProposedPlan(evidence.subject, evidence), [*_list_cells(search, baseline, question.tries)]
         if budget is not None:
-            _run(plan, made, scenario, asked, left, budget, logs, tell, calm)
-        found = asked.proposed(evidence, left, asked.n, len(plan.done))
-        write = partial(_command, scenario, changed)
+            _run_plan(plan, search, scenario, question, remaining, budget, logs, tell, baseline)
+        proposed = question.proposed(evidence, remaining, question.n, len(plan.done))
+        write = partial(_render_command, scenario, changed)
         # The share is stated, all of it too: in virtual time no traffic is real, and what is spared teaches nothing.
-        plan.entries = [*_entries(evidence, found, {"share": asked.share}, write)]
-        plan.left_out = _left_out(found)
+        plan.entries = [*_build_entries(evidence, proposed, {"share": question.share}, write)]
+        plan.left_out = _describe_left_out(proposed)
     if plan.folder is not None:
         store.add([plan.folder])
     return plan
 
 
-def _cells_of(made: OpenedSearch, calm: Tried, tries: Sequence[str]) -> Iterator[Cell]:
+def _list_cells(search: ScenarioSearch, baseline: Tried, tries: Sequence[str]) -> Iterator[Cell]:
     """The cells of a scenario: the faults that apply at what its agent calls, of each kind."""
     for name in tries:
         fault_of(name)
-    probes, _ = made.session.probes(tries)
-    for target in dict.fromkeys(site.target for site in calm.sites):
+    probes, _ = search.session.probes(tries)
+    for target in dict.fromkeys(site.target for site in baseline.sites):
         for probe in probes.get(target, ()):
-            for how in KINDS:
-                cell = Cell.of(target, probe.fault, dict(probe.params), how)
+            for kind in KINDS:
+                cell = Cell.of(target, probe.fault, dict(probe.params), kind)
                 try:
-                    made.session.subject.check(cell.injection)
+                    search.session.subject.check(cell.injection)
                 except (ValueError, LookupError):
                     continue
                 yield cell
 
 
-def _run(
-    plan: ProposedPlan, made: OpenedSearch, scenario: Scenario, asked: PlanQuestion, left: list[Cell],
-    budget: tuple[int, float | None], logs: Path, tell: Callable[[RunProposal], object] | None, calm: Tried,
+def _run_plan(
+    plan: ProposedPlan, search: ScenarioSearch, scenario: Scenario, question: PlanQuestion, remaining: list[Cell],
+    budget: tuple[int, float | None], logs: Path, tell: Callable[[RunProposal], object] | None, baseline: Tried,
 ) -> None:  # fmt: skip
-    """Runs the best experiment, learns from it, and again, until the budget is spent. What is done leaves `left`."""
-    (most, most_s), began_s = budget, system.monotonic()
-    with SearchJournal(made.session.subject, logs, None) as journal:
+    """Runs the best experiment, learns from it, and again, until the budget is spent. What is done leaves `remaining`."""
+    (trial_max, most_s), began_s = budget, system.monotonic()
+    with SearchJournal(search.session.subject, logs, None) as journal:
         assert journal.folder is not None  # it has logs
         plan.folder = journal.folder
-        rulings = RulingsFile(journal.folder, scenario.name, (), most)
+        rulings = RulingsFile(journal.folder, scenario.name, (), trial_max)
         while not plan.ended:
             interrupts.check()
-            if why := levers.of_machine():
-                plan.ended = why
+            if lever_reason := levers.describe_pulled():
+                plan.ended = lever_reason
                 break
-            found = asked.proposed(plan.evidence, left, 1, len(plan.done))
-            if not found.proposals:
-                plan.ended = "nothing more is left to try" + (" under this risk" if found.too_risky else "")
+            proposed = question.proposed(plan.evidence, remaining, 1, len(plan.done))
+            if not proposed.proposals:
+                plan.ended = "nothing more is left to try" + (" under this risk" if proposed.too_risky else "")
                 break
-            (entry,) = _entries(plan.evidence, found, {"share": asked.share}, lambda *_: "")
+            (entry,) = _build_entries(plan.evidence, proposed, {"share": question.share}, lambda *_: "")
             cell = entry.proposal.cell
             within = (entry.design.within,)
-            made.session.number = len(plan.done)  # each is a trial of its own, by the dice of its share too
-            ((tried, trial),) = made.session.tried([Variation((cell.injection,))], "plan", within)
-            held = next((event.limit for _, event in trial.history.of(FaultHeldBack)), "") if not tried.met else ""
+            search.session.number = len(plan.done)  # each is a trial of its own, by the dice of its share too
+            ((tried, trial),) = search.session.tried([Variation((cell.injection,))], "plan", within)
+            hold_limit = (
+                next((event.limit for _, event in trial.history.of(FaultHeldBack)), "") if not tried.met else ""
+            )
             state = RulingState.FAILED if tried.failed else RulingState.INVALID if tried.void else RulingState.PASSED
             rulings.add(journal.add(tried, trial), TrialRuling(state, (tried.why,) if tried.failed else ()))
             void = tried.void or not tried.met
-            plan.done.append(RunProposal(cell, tried, entry.proposal.prediction, void, held))
-            if not held:
-                facts = replace(_facts(tried, cell, calm, trial), judged=not void)
-                plan.evidence.add(experiment_of(plan.subject, cell, [facts], revision=plan.evidence.revision))
-            seen = plan.evidence.range(cell)
-            if cell.dose is None or void or seen.next in (None, cell.dose):
-                left[:] = [each for each in left if replace(each, dose=cell.dose) != cell]
+            plan.done.append(RunProposal(cell, tried, entry.proposal.prediction, void, hold_limit))
+            if not hold_limit:
+                facts = replace(_make_facts(tried, cell, baseline, trial), judged=not void)
+                plan.evidence.add(make_experiment(plan.subject, cell, [facts], revision=plan.evidence.revision))
+            dose_range = plan.evidence.range(cell)
+            if cell.dose is None or void or dose_range.next in (None, cell.dose):
+                remaining[:] = [entry_left for entry_left in remaining if replace(entry_left, dose=cell.dose) != cell]
             if tell is not None:
                 tell(plan.done[-1])
-            if len(plan.done) >= most:
-                plan.ended = f"the budget of {count(most, 'trial')} was spent"
+            if len(plan.done) >= trial_max:
+                plan.ended = f"the budget of {count(trial_max, 'trial')} was spent"
             elif most_s is not None and system.monotonic() - began_s >= most_s:
                 plan.ended = f"the budget of {span(most_s)} was spent"
         if plan.done:
-            rulings.end(RulingState.FAILED if any(each.tried.failed for each in plan.done) else RulingState.PASSED, ())
+            rulings.end(
+                RulingState.FAILED if any(entry_left.tried.failed for entry_left in plan.done) else RulingState.PASSED,
+                (),
+            )
 
 
-def _facts(tried: Tried, cell: Cell, calm: Tried, trial: Trial) -> Facts:
+def _make_facts(tried: Tried, cell: Cell, baseline: Tried, trial: Trial) -> Facts:
     return Facts(
         "", tried.outcome, not tried.void, tried.failed, bool(tried.harm), (cell,),
-        frozenset(each.site.target for each in tried.made), _failed(tried), _failed(calm),
+        frozenset(call.site.target for call in tried.made), _failed_targets(tried), _failed_targets(baseline),
         any(event.drew for _, event in trial.history.of(PromptFinished)), tried.seconds, tokens=tried.tokens,
     )  # fmt: skip
 
 
-def _failed(tried: Tried) -> frozenset[str]:
-    return frozenset(each.site.target for each in tried.made if each.error)
+def _failed_targets(tried: Tried) -> frozenset[str]:
+    return frozenset(call.site.target for call in tried.made if call.error)
 
 
-def _entries(
-    evidence: Evidence, found: Proposed, limits: Mapping[str, Any], write: Callable[[Injection, Mapping[str, Any]], str]
+def _build_entries(
+    evidence: Evidence,
+    proposed: Proposed,
+    limits: Mapping[str, Any],
+    write: Callable[[Injection, Mapping[str, Any]], str],
 ) -> Iterator[PlanEntry]:
     """The proposals, filled in. `limits`: those that are stated. `write`: makes a command of an injection with its
     limits."""
-    for one in found.proposals:
-        filled = enhance(replace(Design.of(one.cell), limits=limits), evidence, chances=found.chances)
-        yield PlanEntry(one, filled, write(one.cell.injection, filled.design.within.to_json()))
+    for proposal in proposed.proposals:
+        filled = enhance(replace(Design.of(proposal.cell), limits=limits), evidence, chances=proposed.chances)
+        yield PlanEntry(proposal, filled, write(proposal.cell.injection, filled.design.within.to_json()))
 
 
-def _left_out(found: Proposed) -> list[str]:
-    return [f"{cell} (risk {risk.value:.2f})" for cell, risk in found.too_risky]
+def _describe_left_out(proposed: Proposed) -> list[str]:
+    return [f"{cell} (risk {risk.value:.2f})" for cell, risk in proposed.too_risky]
 
 
-def _command(scenario: Scenario, changed: Sequence[str], injection: Injection, limits: Mapping[str, Any]) -> str:
+def _render_command(scenario: Scenario, changed: Sequence[str], injection: Injection, limits: Mapping[str, Any]) -> str:
     if scenario.folder is None:
-        return _python(injection, limits)
-    own = getattr(scenario.spec, "limits", None) or ()
-    given = {"faults": [arguments_of(injection)]}
+        return _render_python(injection, limits)
+    file_limits = getattr(scenario.spec, "limits", None) or ()
+    values = {"faults": [injection_arguments(injection)]}
     if limits:  # beside those of the file, in whose place they stand
-        given["limits"] = [*([own] if isinstance(own, Mapping) else own), dict(limits)]
-    words = ["chaoslab", "test", scenario.file, "--trial", "1"]
-    words += [word for each in changed for word in ("--set", each)]
-    words += [word for key, value in given.items() for word in ("--set", f"{key}={_json(value)}")]
-    return shlex.join([*words, *(["-k", scenario.variant] if scenario.variant else [])])
+        values["limits"] = [*([file_limits] if isinstance(file_limits, Mapping) else file_limits), dict(limits)]
+    arguments = ["chaoslab", "test", scenario.file, "--trial", "1"]
+    arguments += [word for change in changed for word in ("--set", change)]
+    arguments += [word for key, value in values.items() for word in ("--set", f"{key}={_render_json(value)}")]
+    return shlex.join([*arguments, *(["-k", scenario.variant] if scenario.variant else [])])
 
 
-def _json(value: Any) -> str:
+def _render_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _python(injection: Injection, limits: Mapping[str, Any]) -> str:
-    given = arguments_of(injection)
-    fault, target = given.pop("fault"), given.pop("target")
-    more = "".join(f", {key}={value!r}" for key, value in given.items())
-    return f"faults=[lab.inject({fault!r}, {target!r}{more})]{f', limits={dict(limits)!r}' if limits else ''}"
+def _render_python(injection: Injection, limits: Mapping[str, Any]) -> str:
+    arguments = injection_arguments(injection)
+    fault, target = arguments.pop("fault"), arguments.pop("target")
+    keywords = "".join(f", {key}={value!r}" for key, value in arguments.items())
+    return f"faults=[lab.inject({fault!r}, {target!r}{keywords})]{f', limits={dict(limits)!r}' if limits else ''}"
 
 
-def prediction_of(store: Memory, scenario: Scenario) -> Prediction:
+def predict_scenario(store: Memory, scenario: Scenario) -> Prediction:
     """The prediction for a trial of a scenario that meets all its faults. Raises ScenarioError: its agent cannot be
     imported."""
     cells = [
@@ -341,12 +357,12 @@ def predict_run(store: Memory, folder: Path) -> RunPrediction:
     Raises LookupError: the folder holds no run of this lab; one line."""
     run = read(folder)
     chances = Chances(store.evidence(run.subject, revision=run.revision, without=[run.key]))
-    judged = [each for each in run.trials if each.judged]
-    known = {met: chances.predict(met) for met in {each.met for each in judged}}
-    told = [(known[each.met], each.bad) for each in judged if not known[each.met].why]
+    judged = [item for item in run.trials if item.judged]
+    predictions = {cells: chances.predict(cells) for cells in {item.met for item in judged}}
+    pairs = [(predictions[item.met], item.bad) for item in judged if not predictions[item.met].why]
     return RunPrediction(
-        len(judged), sum(each.bad for each in judged), [prediction.bad for prediction, _ in told],
-        [brier(prediction.bad, bad) for prediction, bad in told],
-        [brier(prediction.base, bad) for prediction, bad in told],
-        next((each.why for each in known.values() if each.why), "no trial of it can be judged"),
+        len(judged), sum(item.bad for item in judged), [prediction.bad for prediction, _ in pairs],
+        [brier_score(prediction.bad, bad) for prediction, bad in pairs],
+        [brier_score(prediction.base, bad) for prediction, bad in pairs],
+        next((item.why for item in predictions.values() if item.why), "no trial of it can be judged"),
     )  # fmt: skip

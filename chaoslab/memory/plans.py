@@ -7,10 +7,10 @@ from statistics import fmean
 from typing import Any
 
 from chaoslab.base.durations import span
-from chaoslab.base.jsonable import brief, listed
+from chaoslab.base.jsonable import join_some, render_brief
 from chaoslab.reports.page import count
 from chaoslab.search.planning.cells import Cell
-from chaoslab.search.planning.chances import Prediction, brier
+from chaoslab.search.planning.chances import Prediction, brier_score
 from chaoslab.search.planning.design import Design, Enhanced, enhance
 from chaoslab.search.planning.evidence import Evidence
 from chaoslab.search.planning.proposals import Proposal
@@ -31,38 +31,38 @@ class PlanEntry:
 
     def in_words(self, number: int) -> str:
         """The proposal in lines."""
-        one = self.proposal
-        cost = "1 trial" if one.cost == 1 else f"1 trial, about {span(one.cost)}"
+        proposal = self.proposal
+        cost = "1 trial" if proposal.cost == 1 else f"1 trial, about {span(proposal.cost)}"
         lines = [
-            f"{number}. {one.cell}",
-            f"   {one.reason}",
-            f"   risk {one.risk}; cost: {cost}",
-            f"   {one.prediction}",
+            f"{number}. {proposal.cell}",
+            f"   {proposal.reason}",
+            f"   risk {proposal.risk}; cost: {cost}",
+            f"   {proposal.prediction}",
         ]
         lines += [
-            f"   {each}" for each in self.enhanced.changes if each.what.partition(".")[0] in ("params", "deadline_s")
+            f"   {entry}" for entry in self.enhanced.changes if entry.what.partition(".")[0] in ("params", "deadline_s")
         ]
-        limits = [f"{name} {brief(value, 60)}" for name, value in self.design.within.to_json().items()]
+        limits = [f"{name} {render_brief(value, 60)}" for name, value in self.design.within.to_json().items()]
         safety = (("within", limits), ("stop at", self.design.stop), ("watch", self.design.watch))
-        said = "; ".join(f"{does} {', '.join(each)}" for does, each in safety if each)
-        return "\n".join([*lines, f"   {said}", f"   {self.command}"])
+        safety_text = "; ".join(f"{verb} {', '.join(entry)}" for verb, entry in safety if entry)
+        return "\n".join([*lines, f"   {safety_text}", f"   {self.command}"])
 
     def plain(self) -> dict[str, Any]:
         """The proposal as JSON values."""
-        one, design = self.proposal, self.design
+        proposal, design = self.proposal, self.design
         return {
-            "target": one.cell.target, "fault": one.cell.fault, "how": one.cell.how, "params": one.cell.parameters,
-            "reason": one.reason, **plain_prediction(one.prediction), "risk": one.risk.value,
-            "factors": dict(one.risk.factors), "cost": one.cost, "command": self.command, "watch": [*design.watch],
+            "target": proposal.cell.target, "fault": proposal.cell.fault, "how": proposal.cell.how, "params": proposal.cell.parameters,
+            "reason": proposal.reason, **prediction_to_plain(proposal.prediction), "risk": proposal.risk.value,
+            "factors": dict(proposal.risk.factors), "cost": proposal.cost, "command": self.command, "watch": [*design.watch],
             "stop": [*design.stop], "limits": design.within.to_json(), "deadline_s": design.deadline_s,
-            "changes": [{"what": each.what, "evidence": each.evidence} for each in self.enhanced.changes],
+            "changes": [{"what": change.what, "evidence": change.evidence} for change in self.enhanced.changes],
         }  # fmt: skip
 
 
-def plain_prediction(told: Prediction) -> dict[str, Any]:
+def prediction_to_plain(prediction: Prediction) -> dict[str, Any]:
     """A prediction as JSON values: None and the reason where nothing is said."""
-    bad, base = (None, None) if told.why else (told.bad, told.base)
-    return {"bad": bad, "base": base, "trials": told.trials, "why": told.why}
+    bad, base = (None, None) if prediction.why else (prediction.bad, prediction.base)
+    return {"bad": bad, "base": base, "trials": prediction.trials, "why": prediction.why}
 
 
 @dataclass(frozen=True)
@@ -80,19 +80,19 @@ class RunPrediction:
 
     def plain(self) -> dict[str, Any]:
         """The predictions as JSON values."""
-        own = {"judged": self.judged, "bad": self.bad, "predicted": len(self.predicted)}
+        counts = {"judged": self.judged, "bad": self.bad, "predicted": len(self.predicted)}
         if not self.predicted:
-            return {**own, "why": self.why}
-        return {**own, "mean": fmean(self.predicted), "brier": fmean(self.scores), "base": fmean(self.base_scores)}
+            return {**counts, "why": self.why}
+        return {**counts, "mean": fmean(self.predicted), "brier": fmean(self.scores), "base": fmean(self.base_scores)}
 
     def __str__(self) -> str:
-        came = f"{self.bad} of {count(self.judged, 'judged trial')} ended badly"
+        outcome_text = f"{self.bad} of {count(self.judged, 'judged trial')} ended badly"
         if not self.predicted:
-            return f"{came}; nothing is predicted: {self.why}"
-        own = f"for {len(self.predicted)} of them {fmean(self.predicted):.0%} was predicted"
-        rest = f"; of others nothing is said: {self.why}" if len(self.predicted) < self.judged else ""
+            return f"{outcome_text}; nothing is predicted: {self.why}"
+        prediction_text = f"for {len(self.predicted)} of them {fmean(self.predicted):.0%} was predicted"
+        remainder = f"; of others nothing is said: {self.why}" if len(self.predicted) < self.judged else ""
         scores = f"{fmean(self.scores):.3f}, that of the base rate {fmean(self.base_scores):.3f}"
-        return f"{came}; {own}, Brier score {scores} (0 is best, 1 is worst){rest}"
+        return f"{outcome_text}; {prediction_text}, Brier score {scores} (0 is best, 1 is worst){remainder}"
 
 
 @dataclass(frozen=True)
@@ -109,14 +109,18 @@ class RunProposal:
     @property
     def scores(self) -> tuple[float, float] | None:
         """Brier's scores of the prediction and of its base rate; None if nothing was said, or nothing came."""
-        told, bad = self.prediction, self.tried.failed
-        return None if self.void or told.why else (brier(told.bad, bad), brier(told.base, bad))
+        prediction, bad = self.prediction, self.tried.failed
+        return (
+            None
+            if self.void or prediction.why
+            else (brier_score(prediction.bad, bad), brier_score(prediction.base, bad))
+        )
 
     def plain(self) -> dict[str, Any]:
         """The experiment as JSON values."""
-        own = {"cell": str(self.cell), "outcome": self.tried.outcome, "failed": self.tried.failed}
-        told = {"why": self.tried.why, "held": self.held, "brier": self.scores and self.scores[0]}
-        return {**own, **told, "predicted": plain_prediction(self.prediction)}
+        head = {"cell": str(self.cell), "outcome": self.tried.outcome, "failed": self.tried.failed}
+        details = {"why": self.tried.why, "held": self.held, "brier": self.scores and self.scores[0]}
+        return {**head, **details, "predicted": prediction_to_plain(self.prediction)}
 
     def __str__(self) -> str:
         if self.held:
@@ -153,21 +157,21 @@ class ProposedPlan:
     @property
     def brier(self) -> tuple[float, float, int] | None:
         """The mean Brier scores of the predictions and of their base rates, and their number; None without any."""
-        scores = [each.scores for each in self.done if each.scores is not None]
-        own, base = zip(*scores, strict=True) if scores else ((), ())
-        return (fmean(own), fmean(base), len(scores)) if scores else None
+        scores = [entry.scores for entry in self.done if entry.scores is not None]
+        scores_own, base = zip(*scores, strict=True) if scores else ((), ())
+        return (fmean(scores_own), fmean(base), len(scores)) if scores else None
 
     def __str__(self) -> str:
         lines = [self.subject]
-        lines += [str(each) for each in self.done]
+        lines += [str(proposal) for proposal in self.done]
         if self.done:
-            failed = [each for each in self.done if each.tried.failed]
-            harm = sum(bool(each.tried.harm) for each in failed)
+            failed = [proposal for proposal in self.done if proposal.tried.failed]
+            harm = sum(bool(proposal.tried.harm) for proposal in failed)
             lines.append(f"{count(len(self.done), 'trial')}, {len(failed)} failed, {harm} with harm; {self.ended}")
-            if (found := self.brier) is not None:
-                score, base, told = found
+            if (brier_scores := self.brier) is not None:
+                score, base, score_count = brier_scores
                 lines.append(
-                    f"predictions: Brier score {score:.3f}, the base rate's {base:.3f}, {count(told, 'trial')}"
+                    f"predictions: Brier score {score:.3f}, the base rate's {base:.3f}, {count(score_count, 'trial')}"
                 )
             else:
                 lines.append("predictions: none was told")
@@ -175,7 +179,7 @@ class ProposedPlan:
         if not self.entries:
             lines.append("nothing is left to try" + (" under this risk" if self.left_out else ""))
         if self.left_out:
-            lines.append(f"left out, above the risk allowed: {listed(self.left_out, 3)}")
+            lines.append(f"left out, above the risk allowed: {join_some(self.left_out, 3)}")
         return "\n".join(lines)
 
     __repr__ = __str__

@@ -20,13 +20,13 @@ from chaoslab.base.clock import iso, system
 from chaoslab.base.identity import digest
 from chaoslab.base.registry import did_you_mean
 from chaoslab.memory import _reading
-from chaoslab.memory._lessons import Component, Place, lessons_of, ranges_of, relations_of
+from chaoslab.memory._lessons import Component, Place, find_ranges, find_relations, write_lessons
 from chaoslab.record.lines import lines_of
 from chaoslab.reports import places
 from chaoslab.search.planning.cells import ONCE, Cell
 from chaoslab.search.planning.design import Design
 from chaoslab.search.planning.evidence import Evidence, Experiment, TargetKnowledge
-from chaoslab.search.planning.similar import similar
+from chaoslab.search.planning.similar import find_similar
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -112,7 +112,7 @@ class Memory:
             except Busy:
                 raise
             except Unusable as error:
-                old = _free(path.with_name(path.name + OLD))
+                old = _pick_free_path(path.with_name(path.name + OLD))
                 path.replace(old)
                 self.laid_aside = f"{error.args[0].partition(': ')[2].partition('; ')[0]}: it is kept as {old}"
         if make and not path.exists():
@@ -132,14 +132,14 @@ class Memory:
         with self._open() as db:
             (version,), (made_by,) = (db.execute(f"PRAGMA {name}").fetchone() for name in _PRAGMAS)
             damaged = db.execute("PRAGMA quick_check(1)").fetchone()[0] if made_by == APPLICATION else "ok"
-            tables = _columns_in(db)
+            tables = _read_columns(db)
         if made_by != APPLICATION:
             raise Unusable(f"{self.path}: it is no memory of chaoslab; {again}")
         if version != VERSION:
             raise Unusable(f"{self.path}: it is of version {version}, and this chaoslab reads {VERSION}; {again}")
         if damaged != "ok":
             raise Unusable(f"{self.path}: it is damaged; {again}")
-        if lacking := sorted(_wanted() - tables):
+        if lacking := sorted(_expected_columns() - tables):
             raise Unusable(f"{self.path}: it is damaged: it has no {'.'.join(lacking[0])}; {again}")
 
     @contextmanager
@@ -158,19 +158,21 @@ class Memory:
     def add(self, folders: Iterable[Path], *, again: bool = False) -> AddedRuns:
         """Adds the runs in these folders, and the notes beside the memory. `again`: also those that were forgotten or
         archived. Raises Busy: the memory cannot be written now."""
-        found = AddedRuns()
+        added = AddedRuns()
         with self._open() as db:
             states = dict(db.execute("SELECT key, state FROM runs"))
             for folder in folders:
                 try:
-                    key = _reading.key_of(folder)
+                    key = _reading.digest_run(folder)
                     if key in states and not (again and states[key] != KNOWN):
-                        found.known += 1
+                        added.known += 1
                         continue
                     run = _reading.read(folder)
                 except (LookupError, OSError) as error:
-                    why = error.args[0] if isinstance(error, LookupError) else places.unreadable(folder, error)
-                    found.skipped = (*found.skipped, str(why))
+                    reason = (
+                        error.args[0] if isinstance(error, LookupError) else places.explain_unreadable(folder, error)
+                    )
+                    added.skipped = (*added.skipped, str(reason))
                     continue
                 changed = db.execute(
                     "DELETE FROM runs WHERE key = ? OR (folder = ? AND name = ?)", (key, _absolute(folder), run.name)
@@ -178,14 +180,14 @@ class Memory:
                 self._put(db, run)
                 states[key] = KNOWN
                 # A run that went on, or was judged since, has other bytes and so another key: its old rows went.
-                found.changed += bool(changed)
-                found.new += not changed
-            noted = [each for each in self._notes() if each.key not in states]
-            for each in noted:
-                self._put(db, each)
-            if found.new or found.changed or noted:
+                added.changed += bool(changed)
+                added.new += not changed
+            noted = [note_run for note_run in self._notes() if note_run.key not in states]
+            for note_run in noted:
+                self._put(db, note_run)
+            if added.new or added.changed or noted:
                 self._derive(db)
-        return found
+        return added
 
     def note(
         self, agent: str, text: str = "", *, target: str = "", fault: str = "", how: str = ONCE,
@@ -198,7 +200,7 @@ class Memory:
         ValueError, LookupError: something in it is wrong; one line."""
         if not agent or not (text or fault):
             raise ValueError("a note needs an agent, and a text or a fault with its target")
-        if not all(type(each) is int for each in (tried, bad, harm)) or not 0 <= harm <= bad <= tried or not tried:
+        if not all(type(number) is int for number in (tried, bad, harm)) or not 0 <= harm <= bad <= tried or not tried:
             raise ValueError(f"tried {tried}, bad {bad}, harm {harm}: of 1 trial or more, bad ones, and of these harm")
         cell = Design.of({"target": target, "fault": fault, "how": how, "params": params or {}}).cell if fault else None
         if cell is None and bad:
@@ -209,7 +211,7 @@ class Memory:
             "revision": self.evidence(agent).revision if revision is None else revision, "at": iso(system.utc()),
         }  # fmt: skip
         with (self.path.parent / NOTES).open("a", encoding="utf-8") as file:
-            file.write(_text(line) + "\n")
+            file.write(_render_json(line) + "\n")
         self.add([])
 
     def _notes(self) -> Iterator[_reading.RunRead]:
@@ -231,15 +233,15 @@ class Memory:
 
     def _put(self, db: sqlite3.Connection, run: _reading.RunRead) -> None:
         facts = run.trials
-        timed = [each.seconds for each in facts if each.seconds is not None]
+        timed = [row_facts.seconds for row_facts in facts if row_facts.seconds is not None]
         row = (
             run.key, run.name, _absolute(run.folder), iso(run.began), run.world, run.subject, run.scenario, run.seed,
-            run.level, run.revision, len(facts), sum(each.bad and each.judged for each in facts),
-            sum(each.harm for each in facts), sum(timed), sum(each.tokens for each in facts),
-            sum(each.usd for each in facts), KNOWN,
+            run.level, run.revision, len(facts), sum(row_facts.bad and row_facts.judged for row_facts in facts),
+            sum(row_facts.harm for row_facts in facts), sum(timed), sum(row_facts.tokens for row_facts in facts),
+            sum(row_facts.usd for row_facts in facts), KNOWN,
         )  # fmt: skip
         _insert(db, "runs", [row])
-        _insert(db, "experiments", [(run.key, *_columns(each)) for each in run.experiments])
+        _insert(db, "experiments", [(run.key, *_row_of(row_facts)) for row_facts in run.experiments])
         calls = [(run.key, name, t.trials, t.called, t.effects, t.undoable) for name, t in sorted(run.targets.items())]
         _insert(db, "calls", calls)
 
@@ -248,42 +250,46 @@ class Memory:
     def archive(self, before: str) -> int:
         """Leaves the runs that began before this moment (ISO 8601) out of every sum; returns their number."""
         with self._open() as db:
-            done = db.execute(
+            archived_count = db.execute(
                 "UPDATE runs SET state = ? WHERE state = ? AND began < ?", (ARCHIVED, KNOWN, before)
             ).rowcount
             self._derive(db)
-        return done
+        return archived_count
 
     def forget(self, *, run: str = "", subject: str = "", target: str = "") -> int:
         """Takes out the experiments of a run (its name, key or folder), of a subject or at a target; returns their
         number. A run that was forgotten is not added again, unless that is asked for. Raises LookupError: there is
         none."""
         with self._open() as db:
-            column, wanted = next(
-                (name, each) for name, each in (("run", run), ("subject", subject), ("target", target)) if each
+            column, value = next(
+                (name, argument)
+                for name, argument in (("run", run), ("subject", subject), ("target", target))
+                if argument
             )
             if target:
-                done = db.execute("DELETE FROM experiments WHERE target = ?", (target,)).rowcount
-                known = [name for (name,) in db.execute("SELECT DISTINCT target FROM experiments WHERE target <> ''")]
+                deleted_count = db.execute("DELETE FROM experiments WHERE target = ?", (target,)).rowcount
+                known_names = [
+                    name for (name,) in db.execute("SELECT DISTINCT target FROM experiments WHERE target <> ''")
+                ]
             else:
-                where = "subject = :it" if subject else "name = :it OR key = :it OR folder = :path"
+                condition = "subject = :it" if subject else "name = :it OR key = :it OR folder = :path"
                 keys = [key for (key,) in db.execute(
-                    f"SELECT key FROM runs WHERE state <> '{FORGOTTEN}' AND ({where})",
-                    {"it": wanted, "path": _absolute(Path(wanted))},
+                    f"SELECT key FROM runs WHERE state <> '{FORGOTTEN}' AND ({condition})",
+                    {"it": value, "path": _absolute(Path(value))},
                 )]  # fmt: skip
-                done = len(keys)
+                deleted_count = len(keys)
                 for key in keys:
                     for table in ("experiments", "calls"):
                         db.execute(f"DELETE FROM {table} WHERE run = ?", (key,))
                     db.execute("UPDATE runs SET state = ? WHERE key = ?", (FORGOTTEN, key))
-                known = [
+                known_names = [
                     name for (name,) in db.execute(f"SELECT DISTINCT {'subject' if subject else 'name'} FROM runs")
                 ]
-            if not done:
-                hint = f": {did_you_mean(wanted, known)}" if known else ""
-                raise LookupError(f"{self.path} knows no {column} '{wanted[:60]}'{hint}")
+            if not deleted_count:
+                hint = f": {did_you_mean(value, known_names)}" if known_names else ""
+                raise LookupError(f"{self.path} knows no {column} '{value[:60]}'{hint}")
             self._derive(db)
-        return done
+        return deleted_count
 
     # What is made of it.
 
@@ -292,30 +298,28 @@ class Memory:
             db.execute(f"DELETE FROM {table}")
         by_place: dict[Place, list[Experiment]] = defaultdict(list)
         last: dict[str, str] = {}
-        for each in _experiments(db):
-            last[each.subject] = each.revision
-            if (cell := each.cell) is not None and (each.tried or each.joint):
-                by_place[each.subject, cell.target, cell.fault, cell.how].append(each)
-        asked = "SELECT subject, target, name FROM runs LEFT JOIN calls ON run = key"
-        asked += f" WHERE world = '{NOTED}' AND state = '{KNOWN}' AND name <> ''"
-        lessons = [(subject, target or "", f"noted: {text}") for subject, target, text in db.execute(asked)]
+        for experiment in _iterate_experiments(db):
+            last[experiment.subject] = experiment.revision
+            if (cell := experiment.cell) is not None and (experiment.tried or experiment.joint):
+                by_place[experiment.subject, cell.target, cell.fault, cell.how].append(experiment)
+        query = "SELECT subject, target, name FROM runs LEFT JOIN calls ON run = key"
+        query += f" WHERE world = '{NOTED}' AND state = '{KNOWN}' AND name <> ''"
+        lessons = [(subject, target or "", f"noted: {text}") for subject, target, text in db.execute(query)]
         newest: list[tuple[Place, list[Experiment]]] = []
-        for place, rows in sorted(by_place.items()):
-            own = [each for each in rows if each.revision == rows[-1].revision]
-            newest.append((place, own))
-            found = Component.of(rows)
-            _insert(db, "components", [(*place, *found.row)])
-            ranges = [*ranges_of(own)]
-            _insert(db, "ranges", [(*place, name, *astuple(each)) for name, each in ranges])
-            stale = found.revision != last[place[0]]
-            lessons += [(*place[:2], text) for text in lessons_of(place, found, ranges, stale=stale)]
-        relations = [*relations_of(newest)]
+        for cell_place, rows in sorted(by_place.items()):
+            latest_rows = [experiment for experiment in rows if experiment.revision == rows[-1].revision]
+            newest.append((cell_place, latest_rows))
+            component = Component.of(rows)
+            _insert(db, "components", [(*cell_place, *component.row)])
+            ranges = [*find_ranges(latest_rows)]
+            _insert(db, "ranges", [(*cell_place, name, *astuple(experiment)) for name, experiment in ranges])
+            stale = component.revision != last[cell_place[0]]
+            lessons += [(*cell_place[:2], text) for text in write_lessons(cell_place, component, ranges, stale=stale)]
+        relations = [*find_relations(newest)]
         _insert(db, "relations", relations)
-        for subject, target, fault, other, failed, count, *_ in relations:
-            told = (
-                f"with {fault} at {target}, calls of {other} failed in {failed} of {count} trials, not in their twins"
-            )
-            lessons.append((subject, target, told))
+        for subject, target, fault, other_target, failed, count, *_ in relations:
+            lesson = f"with {fault} at {target}, calls of {other_target} failed in {failed} of {count} trials, not in their twins"
+            lessons.append((subject, target, lesson))
         _insert(db, "lessons", sorted(lessons))
 
     def evidence(self, subject: str, *, revision: str | None = None, without: Sequence[str] = ()) -> Evidence:
@@ -330,34 +334,34 @@ class Memory:
                 if key not in without:
                     targets[target] = targets.get(target, TargetKnowledge()) + TargetKnowledge(*counts)
             faults = [name for (name,) in db.execute("SELECT DISTINCT fault FROM experiments WHERE fault <> ''")]
-            rows = [each for key, each in _keyed(db, subject) if key not in without]
+            rows = [experiment for key, experiment in _iterate_keyed(db, subject) if key not in without]
             return Evidence(subject, rows, targets, revision=revision, faults=faults)
 
     def agent_of(self, name: str) -> str:
         """The agent of this name, or of the only scenario of this name; empty if there is none."""
         with self._open() as db:
-            asked = f"SELECT DISTINCT subject FROM runs WHERE state = '{KNOWN}' AND (subject = :it OR scenario = :it)"
-            found = [agent for (agent,) in db.execute(asked, {"it": name})]
-            return name if name in found else found[0] if len(found) == 1 else ""
+            query = f"SELECT DISTINCT subject FROM runs WHERE state = '{KNOWN}' AND (subject = :it OR scenario = :it)"
+            agents = [agent for (agent,) in db.execute(query, {"it": name})]
+            return name if name in agents else agents[0] if len(agents) == 1 else ""
 
     def subjects(self) -> list[str]:
         """The agents that are known, by name."""
         with self._open() as db:
-            asked = f"SELECT DISTINCT subject FROM runs WHERE state = '{KNOWN}' AND subject <> '' ORDER BY subject"
-            return [name for (name,) in db.execute(asked)]
+            query = f"SELECT DISTINCT subject FROM runs WHERE state = '{KNOWN}' AND subject <> '' ORDER BY subject"
+            return [name for (name,) in db.execute(query)]
 
     def similar(self, experiment: Experiment, n: int = 5) -> list[tuple[float, Experiment]]:
         """The `n` experiments that are most like this one, each with its likeness from 0 to 1 (`planning/similar`)."""
         with self._open() as db:
-            return similar(experiment, _experiments(db), n)
+            return find_similar(experiment, _iterate_experiments(db), n)
 
     def rows(self, table: str) -> tuple[list[str], list[tuple[Any, ...]]]:
         """The columns and the rows of a table. Raises LookupError: there is no such table."""
         if table not in TABLES:
             raise LookupError(f"the memory has no table '{table[:60]}': {did_you_mean(table, TABLES)}")
         with self._open() as db:
-            found = db.execute(f"SELECT * FROM {table}")
-            return [name for name, *_ in found.description], found.fetchall()
+            cursor = db.execute(f"SELECT * FROM {table}")
+            return [name for name, *_ in cursor.description], cursor.fetchall()
 
     def __getattr__(self, table: str) -> pd.DataFrame:
         """A table as a pandas frame."""
@@ -397,22 +401,22 @@ _PRAGMAS = ("user_version", "application_id")
 
 
 @cache
-def _wanted() -> frozenset[tuple[str, str]]:
+def _expected_columns() -> frozenset[tuple[str, str]]:
     """The columns of each table, as (table, column)."""
     with closing(sqlite3.connect(":memory:")) as db:
         db.executescript(SCHEMA)
-        return frozenset(_columns_in(db))
+        return frozenset(_read_columns(db))
 
 
-def _columns_in(db: sqlite3.Connection) -> set[tuple[str, str]]:
-    asked = "SELECT t.name, c.name FROM sqlite_master t, pragma_table_info(t.name) c WHERE t.type = 'table'"
-    return {(table, column) for table, column in db.execute(asked)}
+def _read_columns(db: sqlite3.Connection) -> set[tuple[str, str]]:
+    query = "SELECT t.name, c.name FROM sqlite_master t, pragma_table_info(t.name) c WHERE t.type = 'table'"
+    return {(table, column) for table, column in db.execute(query)}
 
 
-def _free(path: Path) -> Path:
+def _pick_free_path(path: Path) -> Path:
     """The path, or with a number behind it if that is taken: an older copy is never written over."""
     names = (path, *(path.with_name(f"{path.name}.{number}") for number in range(2, 10**6)))
-    return next(each for each in names if not each.exists())
+    return next(candidate for candidate in names if not candidate.exists())
 
 
 def _absolute(folder: Path) -> str:
@@ -424,37 +428,41 @@ def _insert(db: sqlite3.Connection, table: str, rows: Sequence[tuple[Any, ...]])
         db.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)
 
 
-def _columns(each: Experiment) -> tuple[Any, ...]:
-    cell = each.cell or Cell("", "", "")
-    of_cell = (cell.target, cell.fault, cell.how, _text(dict(cell.params)), cell.dose)
-    own = {"outcomes": _text(each.outcomes), "affected": _text(each.affected)}
-    return (*of_cell, *(own.get(name, getattr(each, name, None)) for name in COLUMNS[5:]))
+def _row_of(experiment: Experiment) -> tuple[Any, ...]:
+    cell = experiment.cell or Cell("", "", "")
+    of_cell = (cell.target, cell.fault, cell.how, _render_json(dict(cell.params)), cell.dose)
+    json_columns = {"outcomes": _render_json(experiment.outcomes), "affected": _render_json(experiment.affected)}
+    return (*of_cell, *(json_columns.get(name, getattr(experiment, name, None)) for name in COLUMNS[5:]))
 
 
-def _text(value: Mapping[str, Any]) -> str:
+def _render_json(value: Mapping[str, Any]) -> str:
     return json.dumps(dict(value), ensure_ascii=False, sort_keys=True)
 
 
-def _experiments(db: sqlite3.Connection) -> Iterator[Experiment]:
-    return (each for _, each in _keyed(db))
+def _iterate_experiments(db: sqlite3.Connection) -> Iterator[Experiment]:
+    return (each for _, each in _iterate_keyed(db))
 
 
-def _keyed(db: sqlite3.Connection, subject: str = "") -> Iterator[tuple[str, Experiment]]:
+def _iterate_keyed(db: sqlite3.Connection, subject: str = "") -> Iterator[tuple[str, Experiment]]:
     """The experiments that count, each with the key of its run, in the order of the runs. `subject`: of one alone."""
-    parsed, affected, cell = cache(json.loads), cache(_affected), cache(_cell)
+    parsed, affected, cell = cache(json.loads), cache(_parse_affected), cache(_parse_cell)
     columns = ", ".join(f"experiments.{name}" for name in COLUMNS)
-    asked = f"SELECT key, subject, world, revision, {columns} FROM experiments JOIN runs ON run = key"
-    asked += f" WHERE state = '{KNOWN}' AND :subject IN ('', subject) ORDER BY began, length(folder), folder"
-    for key, own, world, revision, target, fault, how, params, dose, *rest in db.execute(asked, {"subject": subject}):
+    query = f"SELECT key, subject, world, revision, {columns} FROM experiments JOIN runs ON run = key"
+    query += f" WHERE state = '{KNOWN}' AND :subject IN ('', subject) ORDER BY began, length(folder), folder"
+    for key, row_subject, world, revision, target, fault, kind, params, dose, *rest in db.execute(
+        query, {"subject": subject}
+    ):
         sums = dict(zip(COLUMNS[5:], rest, strict=True))
         sums["outcomes"], sums["affected"] = parsed(sums["outcomes"]), affected(sums["affected"])
-        found = Experiment(own, cell(target, fault, how, params, dose), world=world, revision=revision, **sums)
-        yield key, found
+        experiment = Experiment(
+            row_subject, cell(target, fault, kind, params, dose), world=world, revision=revision, **sums
+        )
+        yield key, experiment
 
 
-def _affected(text: str) -> dict[str, tuple[int, int, int]]:
+def _parse_affected(text: str) -> dict[str, tuple[int, int, int]]:
     return {name: (lost, regained, all_) for name, (lost, regained, all_) in json.loads(text).items()}
 
 
-def _cell(target: str, fault: str, how: str, params: str, dose: float | None) -> Cell | None:
-    return Cell(target, fault, how, tuple(sorted(json.loads(params).items())), dose) if fault else None
+def _parse_cell(target: str, fault: str, kind: str, params: str, dose: float | None) -> Cell | None:
+    return Cell(target, fault, kind, tuple(sorted(json.loads(params).items())), dose) if fault else None

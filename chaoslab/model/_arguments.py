@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from chaoslab.model._choosing import Offer, words
-from chaoslab.model._dates import when
-from chaoslab.model._expressions import numerals
+from chaoslab.model._choosing import Offer, stem_words
+from chaoslab.model._dates import parse_when
+from chaoslab.model._expressions import replace_numerals
 from chaoslab.model._reading import QUOTE
 from chaoslab.model._story import Draft
 from chaoslab.model.skills.translate import LANGUAGES
@@ -28,10 +28,11 @@ _LEFT_OUT = frozenset([
 NUMBERS = ("integer", "number")
 
 
-def filled(offer: Offer, clause: str, draft: Draft) -> dict[str, Any] | None:
+def fill_arguments(offer: Offer, clause: str, draft: Draft) -> dict[str, Any] | None:
     """The arguments, valid by the tool's schema; None if a required one is missing in the clause."""
     numbers = [
-        float(n) for n in re.findall(r"(?<![\w.])-?\d+(?:\.\d+)?", re.sub(r"(?<=\d),(?=\d{3})", "", numerals(clause)))
+        float(n)
+        for n in re.findall(r"(?<![\w.])-?\d+(?:\.\d+)?", re.sub(r"(?<=\d),(?=\d{3})", "", replace_numerals(clause)))
     ]
     numbers += [
         float(n)
@@ -55,7 +56,7 @@ def _value(
     offer: Offer,
 ) -> Any:  # fmt: skip
     kind = schema.get("type") or next(
-        (part.get("type") for part in schema.get("anyOf", ()) if part.get("type") != "null"), "string"
+        (option.get("type") for option in schema.get("anyOf", ()) if option.get("type") != "null"), "string"
     )
     if choices := schema.get("enum"):
         return next((choice for choice in choices if re.search(rf"\b{re.escape(str(choice))}\b", clause, re.I)), None)
@@ -65,7 +66,7 @@ def _value(
             for n in numbers
             if (kind == "number" or n.is_integer()) and schema.get("minimum", n) <= n <= schema.get("maximum", n)
         ]
-        near = [n for n in fitting if set(words(name)) & set(words(re.sub(rf".*\b{n:g}\b", "", clause)[:12]))]
+        near = [n for n in fitting if set(stem_words(name)) & set(stem_words(re.sub(rf".*\b{n:g}\b", "", clause)[:12]))]
         if not fitting or (
             name not in offer.required and not near and len(offer.required) and len(numbers) < len(offer.properties)
         ):
@@ -74,7 +75,7 @@ def _value(
         numbers.remove(number)
         return int(number) if number.is_integer() else number
     if kind == "boolean":
-        return True if set(words(name)) <= set(words(clause)) else None
+        return True if set(stem_words(name)) <= set(stem_words(clause)) else None
     if kind == "array":
         return quotes[:] or None
     if kind != "string":
@@ -85,26 +86,26 @@ def _value(
 def _string(
     name: str, schema: Mapping[str, Any], clause: str, draft: Draft, quotes: list[str], offer: Offer
 ) -> str | None:
-    parts = words(name)
+    parts = stem_words(name)
     if {"currency", "currenc"} & set(parts) or re.search(r"currency", name, re.I):
         return _currency(name, clause)
     if "languag" in parts or "lang" in parts:
         return _language(clause)
     if schema.get("format") in ("date", "date-time") or {"dat", "day", "start"} & set(parts):
-        said = when(clause, draft.now)
-        if said.day is None:
+        moment = parse_when(clause, draft.now)
+        if moment.day is None:
             return None
         return (
-            said.day.isoformat()
+            moment.day.isoformat()
             if schema.get("format") != "date-time"
-            else f"{said.day.isoformat()}T{said.start or '09:00:00'}"
+            else f"{moment.day.isoformat()}T{moment.start or '09:00:00'}"
         )
     if name not in offer.required and offer.required and not quotes:
         match = re.search(rf"\b{re.escape(name.replace('_', ' '))}\s+(?:is |of |:)?\s*([\w-]+)", clause, re.I)
         return match[1] if match else None
     if quotes:
         return quotes.pop(0)
-    if (value := _described(name, schema, clause)) is not None:
+    if (value := _describe_value(name, schema, clause)) is not None:
         return value
     for word in name.lower().split("_"):
         if word in _BEFORE and (
@@ -113,23 +114,27 @@ def _string(
             )
         ):
             return draft.plain(match[1])
-    known = {*words(offer.name), *words(name), *words(offer.description)}
+    tool_words = {*stem_words(offer.name), *stem_words(name), *stem_words(offer.description)}
     clause = re.sub(r"\b(what|who|how|where|it)['’]s\b", r"\1", clause, flags=re.I)
-    counts = any(isinstance(each, Mapping) and each.get("type") in NUMBERS for each in offer.properties.values())
-    kept = [
+    counts = any(
+        isinstance(schema_, Mapping) and schema_.get("type") in NUMBERS for schema_ in offer.properties.values()
+    )
+    content_words = [
         word
         for word in re.findall(r"[\w'’-]+", draft.plain(clause))
-        if word.lower() not in _LEFT_OUT and not set(words(word)) & known and not (counts and word.isdecimal())
+        if word.lower() not in _LEFT_OUT
+        and not set(stem_words(word)) & tool_words
+        and not (counts and word.isdecimal())
     ]
-    return " ".join(kept) or None
+    return " ".join(content_words) or None
 
 
-def _described(name: str, schema: Mapping[str, Any], clause: str) -> str | None:
+def _describe_value(name: str, schema: Mapping[str, Any], clause: str) -> str | None:
     """The value of a parameter whose description says what its name does not: a currency, or a language."""
-    about = {*words(str(schema.get("description") or ""))}
-    if about & {*words("currency currencies")}:
+    about = {*stem_words(str(schema.get("description") or ""))}
+    if about & {*stem_words("currency currencies")}:
         return _currency(name, clause)
-    if about & {*words("language languages")}:
+    if about & {*stem_words("language languages")}:
         return _language(clause)
     return None
 
@@ -147,8 +152,8 @@ _SIGNS = {"$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY"}
 
 def _currency(name: str, clause: str) -> str | None:
     spelt = re.sub(r"[$€£¥]", lambda sign: f" {_SIGNS[sign[0]]} ", clause)
-    found = re.findall(rf"\b(?:[A-Z]{{3}}\b|(?i:{'|'.join(_MONEY)})s?\b)", spelt)
-    codes = [code if code.isupper() and len(code) == 3 else _MONEY[code.lower().rstrip("s")] for code in found]
+    mentions = re.findall(rf"\b(?:[A-Z]{{3}}\b|(?i:{'|'.join(_MONEY)})s?\b)", spelt)
+    codes = [code if code.isupper() and len(code) == 3 else _MONEY[code.lower().rstrip("s")] for code in mentions]
     if not codes:
         return None
     return codes[-1] if re.search(r"to|target|dest", name, re.I) and len(codes) > 1 else codes[0]

@@ -17,22 +17,22 @@ from typing import Any
 
 from chaoslab.base.json_text import speller
 from chaoslab.model import _dates
-from chaoslab.model._choosing import KINDS, Offer, catalogue, choose, parameters
-from chaoslab.model._story import Ask, CouldNot, Draft, Step, StepResult, said
+from chaoslab.model._choosing import KINDS, Offer, assign_parameters, choose, make_catalogue
+from chaoslab.model._story import Ask, CouldNot, Draft, Step, StepResult, make_statement
 
 
-def reading(content: str, status: str | None = None) -> tuple[Any, str | None]:
+def read_result(content: str, status: str | None = None) -> tuple[Any, str | None]:
     """The reply's value, and the reason if it reports a failure (fit for the end of a sentence)."""
     try:
         value = json.loads(content)
     except (ValueError, RecursionError):
         value = content
     if status == "error" or re.match(r"\s*(?:Error|Exception|Traceback|Failed)\b", content):
-        return value, _words(value if isinstance(value, Mapping) else content)
+        return value, _error_text(value if isinstance(value, Mapping) else content)
     if not content.strip():
         return value, "the tool answered nothing"
     if isinstance(value, Mapping) and _failed(value):
-        return value, _words(value)
+        return value, _error_text(value)
     return value, None
 
 
@@ -46,7 +46,7 @@ def _failed(value: Mapping[str, Any]) -> bool:
     return refused or (bool(value.get("error")) and "result" not in value)
 
 
-def _words(value: Any) -> str:
+def _error_text(value: Any) -> str:
     if isinstance(value, Mapping):
         inner = value.get("error") or value.get("message") or value.get("status_message") or value
         value = inner.get("message", inner) if isinstance(inner, Mapping) else inner
@@ -59,7 +59,7 @@ def _words(value: Any) -> str:
         except (ValueError, RecursionError):
             inside = None
         if isinstance(inside, Mapping):
-            value = f"{before}{_words(inside)}"
+            value = f"{before}{_error_text(inside)}"
     text = re.sub(r"^\s*(?:Error|Exception)\b[\s:]*", "", str(value)).strip()
     return re.sub(r"(?<![\s.])[\s.]++$", "", text.splitlines()[0] if text else "no reason was given")
 
@@ -119,26 +119,28 @@ def load() -> None:
 
 def answer(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] | None = None) -> ChatReply:
     """The reply to a conversation in OpenAI's format; equal input gives an equal reply."""
-    return reply_to(messages, catalogue(tools).offers)
+    return reply_to(messages, make_catalogue(tools).offers)
 
 
 def reply_to(messages: Sequence[Mapping[str, Any]], offers: tuple[Offer, ...]) -> ChatReply:
     """The same, for tools that are parsed already."""
-    asked = asked_last(messages)
-    if asked is None:
-        return ChatReply(_bewildered(messages))
-    request = text_of(messages[asked])
+    request_index = find_request(messages)
+    if request_index is None:
+        return ChatReply(_report_lost_request(messages))
+    request = text_of(messages[request_index])
     if not request.strip():
         return ChatReply("The request is empty.")
     system = "\n".join(text_of(message) for message in messages if message.get("role") in ("system", "developer"))
-    earlier = [text_of(message) for message in messages[:asked] if message.get("role") == "assistant"]
-    draft = _drawn_up(request, offers, _dates.today(system), next((text for text in reversed(earlier) if text), ""))
-    turn = _Turn(_answers(messages[asked + 1 :]), draft.offers)
+    earlier = [text_of(message) for message in messages[:request_index] if message.get("role") == "assistant"]
+    draft = _make_draft(
+        request, offers, _dates.read_today(system), next((text for text in reversed(earlier) if text), "")
+    )
+    turn = _Turn(_collect_answers(messages[request_index + 1 :]), draft.offers)
     for number, step in enumerate(draft.steps):
         try:
             turn.outcomes[number] = _play(step, turn, draft.steps)
-        except CouldNot as why:
-            turn.outcomes[number] = why
+        except CouldNot as reason:
+            turn.outcomes[number] = reason
         except OverflowError:
             turn.outcomes[number] = CouldNot(BEYOND)
         except _Waiting:
@@ -147,16 +149,16 @@ def reply_to(messages: Sequence[Mapping[str, Any]], offers: tuple[Offer, ...]) -
         return ChatReply(
             "", tuple(_call(name, arguments, turn, len(messages)) for (name, _), arguments in turn.wanted.items())
         )
-    return ChatReply(_sentences(draft, turn) or "I do not know what to do with that.")
+    return ChatReply(_write_sentences(draft, turn) or "I do not know what to do with that.")
 
 
-def asked_last(messages: Sequence[Mapping[str, Any]]) -> int | None:
+def find_request(messages: Sequence[Mapping[str, Any]]) -> int | None:
     """The index of the message with the request; None if there is none."""
     return max((n for n, message in enumerate(messages) if message.get("role") == "user"), default=None)
 
 
 @lru_cache(256)
-def _drawn_up(request: str, offered: tuple[Offer, ...], now: datetime | None, earlier: str) -> Draft:
+def _make_draft(request: str, offered: tuple[Offer, ...], now: datetime | None, earlier: str) -> Draft:
     """The plan of a request, the same at each turn of a conversation; running the steps does not change them."""
     from chaoslab.model import _planning
 
@@ -164,33 +166,33 @@ def _drawn_up(request: str, offered: tuple[Offer, ...], now: datetime | None, ea
     try:
         _planning.draw_up(request, draft)
     except OverflowError:
-        draft.steps[:] = [said(f"I did nothing, since {BEYOND}.")]
+        draft.steps[:] = [make_statement(f"I did nothing, since {BEYOND}.")]
     return draft
 
 
-def _bewildered(messages: Sequence[Mapping[str, Any]]) -> str:
+def _report_lost_request(messages: Sequence[Mapping[str, Any]]) -> str:
     """The reply if the request itself is missing: it states that, and the calls still visible."""
-    done = [
+    calls = [
         f"{name} with {arguments}"
-        for (name, arguments), replies in _answers(messages).items()
+        for (name, arguments), replies in _collect_answers(messages).items()
         if any(failure is None for _, failure in replies)
     ]
-    seen = f" I still see that I called {'; '.join(done)}." if done else ""
-    return f"I could not finish what was asked: the request is no longer in what I was sent.{seen}"
+    calls_text = f" I still see that I called {'; '.join(calls)}." if calls else ""
+    return f"I could not finish what was asked: the request is no longer in what I was sent.{calls_text}"
 
 
 def text_of(message: Mapping[str, Any]) -> str:
     """A message's text, also if its content comes in parts."""
     content = message.get("content")
     if isinstance(content, list):
-        return "".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
+        return "".join(str(piece.get("text", "")) for piece in content if isinstance(piece, Mapping))
     return content if isinstance(content, str) else ""
 
 
 def find_failed_tool(messages: Sequence[Mapping[str, Any]]) -> str:
     """The name of the first tool whose answer since the model's last message tells of a failure; empty if none does."""
-    asked = [at for at, message in enumerate(messages) if message.get("role") == "assistant"]
-    answered = _answers(messages[asked[-1] :]) if asked else {}
+    model_turns = [at for at, message in enumerate(messages) if message.get("role") == "assistant"]
+    answered = _collect_answers(messages[model_turns[-1] :]) if model_turns else {}
     return next((name for (name, _), replies in answered.items() if any(map(_tells_failure, replies))), "")
 
 
@@ -211,10 +213,10 @@ def _tells_failure(answer: tuple[Any, str | None]) -> bool:
     return bool(error) or (isinstance(value, str) and _FAILURE.search(value[:_HEADLINE]) is not None)
 
 
-def _answers(messages: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], list[tuple[Any, str | None]]]:
+def _collect_answers(messages: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], list[tuple[Any, str | None]]]:
     """The tools' answers since the request, by name and arguments, in order."""
     called: dict[str, tuple[str, str]] = {}
-    found: dict[tuple[str, str], list[tuple[Any, str | None]]] = {}
+    answers: dict[tuple[str, str], list[tuple[Any, str | None]]] = {}
     for message in messages:
         for call in message.get("tool_calls") or ():
             function = call.get("function") or {}
@@ -224,8 +226,8 @@ def _answers(messages: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], lis
                 arguments = {}
             called[str(call.get("id"))] = (str(function.get("name")), _key(arguments))
         if message.get("role") == "tool" and (key := called.get(str(message.get("tool_call_id")))):
-            found.setdefault(key, []).append(reading(text_of(message), message.get("status")))
-    return found
+            answers.setdefault(key, []).append(read_result(text_of(message), message.get("status")))
+    return answers
 
 
 def _key(arguments: Any) -> str:
@@ -279,7 +281,7 @@ def _reply(wish: Ask, turn: _Turn) -> Any:
         offer = choose(wish.kind, turn.offers)
         if offer is None:
             raise CouldNot("I have no tool for that")
-        name, arguments = offer.name, _typed(offer, wish)
+        name, arguments = offer.name, _convert_arguments(offer, wish)
     answers = turn.answered.get((name, _key(arguments)), ())
     good = next((value for value, failure in answers if failure is None), None)
     if good is not None:
@@ -290,9 +292,9 @@ def _reply(wish: Ask, turn: _Turn) -> Any:
     raise _Waiting
 
 
-def _typed(offer: Offer, wish: Ask) -> dict[str, Any]:
+def _convert_arguments(offer: Offer, wish: Ask) -> dict[str, Any]:
     """The slots under the tool's own parameter names; slots that it does not take are left out."""
-    names = parameters(offer, KINDS[wish.kind])
+    names = assign_parameters(offer, KINDS[wish.kind])
     return {names[slot]: value for slot, value in wish.slots.items() if slot in names}
 
 
@@ -303,17 +305,17 @@ def _call(name: str, arguments: Mapping[str, Any], turn: _Turn, length: int) -> 
     return ToolCall(f"call_{digest}", name, arguments)
 
 
-def _sentences(draft: Draft, turn: _Turn) -> str:
+def _write_sentences(draft: Draft, turn: _Turn) -> str:
     """One sentence per step, in the order asked; a failure is reported with its reason. No sentence denies what another
     step did in the same words."""
-    done = {
+    done_labels = {
         step.label
         for number, step in enumerate(draft.steps)
         if not isinstance(turn.outcomes[number], CouldNot | _Skipped)
     }
     parts = []
     for number, step in enumerate(draft.steps):
-        outcome, once = turn.outcomes[number], step.label not in done
+        outcome, once = turn.outcomes[number], step.label not in done_labels
         if isinstance(outcome, CouldNot):
             parts.append(f"I could not {step.label}{'' if once else ' in one case'}: {outcome}.")
         elif isinstance(outcome, _Skipped):

@@ -19,8 +19,8 @@ class Offer:
 
     @property
     def properties(self) -> Mapping[str, Any]:
-        found = self.parameters.get("properties")
-        return found if isinstance(found, Mapping) else {}
+        properties_ = self.parameters.get("properties")
+        return properties_ if isinstance(properties_, Mapping) else {}
 
     @property
     def required(self) -> tuple[str, ...]:
@@ -102,9 +102,9 @@ class Catalogue:
     size: int
 
 
-def catalogue(tools: Any) -> Catalogue:
+def make_catalogue(tools: Any) -> Catalogue:
     """The catalogue of the tools, cached since an agent sends equal tools with every request."""
-    return _known(marshal.dumps(tools, MARSHALLED))
+    return _parse_catalogue(marshal.dumps(tools, MARSHALLED))
 
 
 MARSHALLED = 2
@@ -113,18 +113,18 @@ key here."""
 
 
 @lru_cache(64)
-def _known(text: bytes) -> Catalogue:
+def _parse_catalogue(text: bytes) -> Catalogue:
     tools = marshal.loads(text)
-    found = []
+    offers = []
     for tool in tools or ():
         function = tool.get("function") if isinstance(tool, Mapping) else None
         if isinstance(function, Mapping) and isinstance(function.get("name"), str):
-            found.append(Offer(function["name"], function.get("description") or "", function.get("parameters") or {}))
-    return Catalogue(tuple(found), len(json.dumps(tools, ensure_ascii=False)) if tools else 0)
+            offers.append(Offer(function["name"], function.get("description") or "", function.get("parameters") or {}))
+    return Catalogue(tuple(offers), len(json.dumps(tools, ensure_ascii=False)) if tools else 0)
 
 
 @lru_cache(1024)
-def words(text: str) -> tuple[str, ...]:
+def stem_words(text: str) -> tuple[str, ...]:
     """The words of a name or sentence, lower case and without their endings."""
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text)
     return tuple(stem(word) for word in re.findall(r"[^\W\d_]+", spaced.lower()))
@@ -147,18 +147,24 @@ def stem(word: str) -> str:
     return word
 
 
-def score(offer: Offer, kind: WorkKind) -> int:
+def score_offer(offer: Offer, kind: WorkKind) -> int:
     """The suitability of a tool for a kind of work; 0 for none."""
-    named, told = words(offer.name), words(offer.description)
-    verbs, nouns, others = set(words(kind.verbs)), set(words(kind.nouns)), set(words(kind.not_about))
-    if others & set(named) or not nouns & {*named, *told} or (verbs and not verbs & {*named, *told}):
+    named, description_words = stem_words(offer.name), stem_words(offer.description)
+    verbs, nouns, excluded = set(stem_words(kind.verbs)), set(stem_words(kind.nouns)), set(stem_words(kind.not_about))
+    if (
+        excluded & set(named)
+        or not nouns & {*named, *description_words}
+        or (verbs and not verbs & {*named, *description_words})
+    ):
         return 0
-    if set(offer.required) - set(parameters(offer, kind).values()):
+    if set(offer.required) - set(assign_parameters(offer, kind).values()):
         return 0
     in_name = 4 * len(nouns & set(named)) + (6 * len(verbs & set(named)) if verbs else 0)
     # A tool that mentions the work only in passing does not do it.
     return (
-        in_name + len(nouns & set(told)) + len(verbs & set(told)) if in_name or set(told[:4]) & (nouns | verbs) else 0
+        in_name + len(nouns & set(description_words)) + len(verbs & set(description_words))
+        if in_name or set(description_words[:4]) & (nouns | verbs)
+        else 0
     )
 
 
@@ -179,33 +185,33 @@ def _suits(offer: Offer, name: str, kind: WorkKind) -> int:
         if name in ("send", "read")
         else set()
     )
-    first = words(offer.name)[:1]
+    first = stem_words(offer.name)[:1]
     for rival in rivals - {name}:
-        if set(first) & set(words(KINDS[rival].verbs)) and not set(first) & set(words(kind.verbs)):
+        if set(first) & set(stem_words(KINDS[rival].verbs)) and not set(first) & set(stem_words(kind.verbs)):
             return 0
-    return score(offer, kind)
+    return score_offer(offer, kind)
 
 
-def parameters(offer: Offer, kind: WorkKind) -> dict[str, str]:
+def assign_parameters(offer: Offer, kind: WorkKind) -> dict[str, str]:
     """The tool's parameter for each slot."""
-    taken: dict[str, str] = {}
+    by_slot: dict[str, str] = {}
     for slot, names in kind.slots.items():
         for name in names.split():
             match = next(
-                (prop for prop in offer.properties if prop.lower() == name and prop not in taken.values()), None
+                (prop for prop in offer.properties if prop.lower() == name and prop not in by_slot.values()), None
             )
             if match:
-                taken[slot] = match
+                by_slot[slot] = match
                 break
-    return taken
+    return by_slot
 
 
 @lru_cache(64)
-def unclaimed(offered: tuple[Offer, ...]) -> tuple[Offer, ...]:
+def list_unclaimed(offered: tuple[Offer, ...]) -> tuple[Offer, ...]:
     """The tools that no known kind of work chooses: only general reading is left for them."""
     chosen = {offer.name for kind in KINDS if (offer := choose(kind, offered)) is not None}
     return tuple(
         offer
         for offer in offered
-        if offer.name not in chosen and not any(score(offer, kind) > 6 for kind in KINDS.values())
+        if offer.name not in chosen and not any(score_offer(offer, kind) > 6 for kind in KINDS.values())
     )

@@ -8,23 +8,23 @@ from typing import Any
 from chaoslab.base.json_text import speller
 from chaoslab.core.answers import halves, pieces
 from chaoslab.model._chat import ChatReply, text_of
-from chaoslab.model._choosing import catalogue
+from chaoslab.model._choosing import make_catalogue
 
 _spelt = speller()
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 
 
-def tokens(value: Any) -> int:
+def count_tokens(value: Any) -> int:
     """The estimated tokens of a text, or of anything as JSON: its length by four, rounded up."""
     text = value if isinstance(value, str) else _spelt(value)
-    return _of_length(len(text))
+    return _tokens_of_length(len(text))
 
 
-def _of_length(characters: int) -> int:
+def _tokens_of_length(characters: int) -> int:
     return -(-characters // 4)
 
 
-def wrong(body: Any) -> str | None:
+def find_error(body: Any) -> str | None:
     """The reason, in words, that a body is no request for a chat completion; None if it is one."""
     if not isinstance(body, dict):
         return "request body must be a JSON object"
@@ -64,11 +64,11 @@ class Completion:
     """One answered chat request. `asked`: its bytes, of which the id is a hash. `created`: seconds since 1970. The
     object is cached and shared, so it never changes. `groq`: in Groq's format, else in OpenAI's."""
 
-    def __init__(self, body: Mapping[str, Any], asked: bytes, *, reply: ChatReply, groq: bool = True) -> None:
+    def __init__(self, body: Mapping[str, Any], request_bytes: bytes, *, reply: ChatReply, groq: bool = True) -> None:
         tools = [] if body.get("tool_choice") == "none" else body.get("tools") or []
-        offered = catalogue(tools)
+        offered = make_catalogue(tools)
         self.reply = reply
-        digest = hashlib.blake2s(asked, digest_size=16).hexdigest()
+        digest = hashlib.blake2s(request_bytes, digest_size=16).hexdigest()
         self._head = {"id": f"chatcmpl-{digest}", "model": body["model"], "system_fingerprint": "fp_offline"}
         self.groq = {"id": f"req_{digest[:26]}"}
         self._extra: dict[str, Any] = {"x_groq": self.groq} if groq else {}
@@ -83,11 +83,13 @@ class Completion:
         ]
         self.finish = reply.finish or ("tool_calls" if self.calls else "stop")
         prompt = sum(
-            4 + tokens(text_of(one)) + (tokens(one["tool_calls"]) if one.get("tool_calls") else 0)
-            for one in body["messages"]
+            4
+            + count_tokens(text_of(message))
+            + (count_tokens(message["tool_calls"]) if message.get("tool_calls") else 0)
+            for message in body["messages"]
         )
-        prompt += _of_length(offered.size)
-        spent = reply.answers * (tokens(self.reply.content) + (tokens(self.calls) if self.calls else 0))
+        prompt += _tokens_of_length(offered.size)
+        spent = reply.answers * (count_tokens(self.reply.content) + (count_tokens(self.calls) if self.calls else 0))
         self.usage = {"prompt_tokens": prompt, "completion_tokens": spent, "total_tokens": prompt + spent}
         self.streamed = body.get("stream") is True
         options = body.get("stream_options")
@@ -112,27 +114,29 @@ class Completion:
             chunk["usage"] = None
         used = {"x_groq": {**self.groq, "usage": self.usage}} if self._of_groq else {}
         for number in range(self.reply.answers):
-            yield _event(chunk, {"role": "assistant", "content": ""}, number, **self._extra)
+            yield _make_event(chunk, {"role": "assistant", "content": ""}, number, **self._extra)
             for index, call in enumerate(self.calls):
-                made = call["function"]
-                named = {"index": index, **call, "function": made if whole else {**made, "arguments": ""}}
-                yield _event(chunk, {"tool_calls": [named]}, number)
-                for piece in () if whole else halves(made["arguments"]):
-                    yield _event(chunk, {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}, number)
+                function = call["function"]
+                named = {"index": index, **call, "function": function if whole else {**function, "arguments": ""}}
+                yield _make_event(chunk, {"tool_calls": [named]}, number)
+                for piece in () if whole else halves(function["arguments"]):
+                    yield _make_event(
+                        chunk, {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}, number
+                    )
             for word in pieces(self.reply.content):
-                yield _event(chunk, {"content": word}, number)
-            yield _event(chunk, {}, number, finish=self.finish, **used)
+                yield _make_event(chunk, {"content": word}, number)
+            yield _make_event(chunk, {}, number, finish=self.finish, **used)
         if self.include_usage:
-            yield _line({**chunk, "choices": [], "usage": self.usage})
+            yield _event_line({**chunk, "choices": [], "usage": self.usage})
         yield b"data: [DONE]\n\n"
 
 
-def _event(
-    chunk: Mapping[str, Any], delta: Mapping[str, Any], number: int, *, finish: str | None = None, **more: Any
+def _make_event(
+    chunk: Mapping[str, Any], delta: Mapping[str, Any], number: int, *, finish: str | None = None, **extra: Any
 ) -> bytes:
     choice = {"index": number, "delta": delta, "logprobs": None, "finish_reason": finish}
-    return _line({**chunk, "choices": [choice], **more})
+    return _event_line({**chunk, "choices": [choice], **extra})
 
 
-def _line(event: Mapping[str, Any]) -> bytes:
+def _event_line(event: Mapping[str, Any]) -> bytes:
     return f"data: {_spelt(event)}\n\n".encode()

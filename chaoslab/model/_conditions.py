@@ -25,53 +25,56 @@ _QUESTIONS = (
 )
 
 
-def plain(words: str) -> str:
+def replace_freezing(text: str) -> str:
     """The words with "freezing" replaced by its number."""
-    words = re.sub(r"\b(above|below|under|over) (?:freezing(?: point)?|zero)\b", r"\1 0 degrees", words, flags=re.I)
-    return re.sub(r"\b(is|it['’]s) freezing\b", r"\1 below 0 degrees", words, flags=re.I)
+    text = re.sub(r"\b(above|below|under|over) (?:freezing(?: point)?|zero)\b", r"\1 0 degrees", text, flags=re.I)
+    return re.sub(r"\b(is|it['’]s) freezing\b", r"\1 below 0 degrees", text, flags=re.I)
 
 
-def question(words: str) -> str:
+def make_question(text: str) -> str:
     """The condition as a question: "there are no messages from Zoe" becomes "are there any messages …"."""
-    for pattern, asked in _QUESTIONS:
-        if re.match(pattern, words, re.I):
-            return re.sub(pattern, asked, words, flags=re.I)
-    return words
+    for pattern, replacement in _QUESTIONS:
+        if re.match(pattern, text, re.I):
+            return re.sub(pattern, replacement, text, flags=re.I)
+    return text
 
 
-def measurable(words: str) -> bool:
+def is_measurable(text: str) -> bool:
     """True if the words name a number or a kind of sky; "it is nice out" and "the sum is right" do not."""
-    return re.search(rf"\d|\b(?:{'|'.join(SKY)})", words, re.I) is not None
+    return re.search(rf"\d|\b(?:{'|'.join(SKY)})", text, re.I) is not None
 
 
-def condition(words: str) -> Condition:
+def make_condition(text: str) -> Condition:
     """A test of a finding against the words: beyond a number, a kind of sky, or present at all."""
-    number = re.search(r"-?\d+(?:\.\d+)?(?=\D*$)", words)
-    limit = LIMIT.search(words)
-    denied = _NOT.search(words) is not None
+    number = re.search(r"-?\d+(?:\.\d+)?(?=\D*$)", text)
+    limit = LIMIT.search(text)
+    denied = _NOT.search(text) is not None
     if limit and number:
         bound, less = float(number[0]), bool(limit["less"])
 
-        def compares(found: StepResult) -> bool:
+        def compares(result: StepResult) -> bool:
             return (
-                bool(found.numbers) and (found.numbers[0] < bound if less else found.numbers[0] > bound) is not denied
+                bool(result.numbers)
+                and (result.numbers[0] < bound if less else result.numbers[0] > bound) is not denied
             )
 
         return compares
-    equal = re.search(r"\b(?:is|equals|makes)(?: not)?(?: equal to| exactly)? (-?\d+(?:\.\d+)?)\W*$", words, re.I)
+    equal = re.search(r"\b(?:is|equals|makes)(?: not)?(?: equal to| exactly)? (-?\d+(?:\.\d+)?)\W*$", text, re.I)
     if equal:
-        wanted = float(equal[1])
-        return lambda found: (bool(found.numbers) and found.numbers[0] == wanted) is not denied
-    if sign := re.search(rf"\b({'|'.join(SKY)})", words, re.I):
+        expected = float(equal[1])
+        return lambda result: (bool(result.numbers) and result.numbers[0] == expected) is not denied
+    if sign := re.search(rf"\b({'|'.join(SKY)})", text, re.I):
         pattern = SKY[sign[1].lower()]
 
-        def looks(found: StepResult) -> bool:
-            return (re.search(pattern, found.items[0] if found.items else found.text, re.I) is not None) is not denied
+        def looks(result: StepResult) -> bool:
+            return (
+                re.search(pattern, result.items[0] if result.items else result.text, re.I) is not None
+            ) is not denied
 
         return looks
-    empty = denied is not (re.search(r"\b(?:free|available)\b", words, re.I) is not None)
+    empty = denied is not (re.search(r"\b(?:free|available)\b", text, re.I) is not None)
 
-    def has(found: StepResult) -> bool:
-        return found.nothing is empty
+    def has(result: StepResult) -> bool:
+        return result.nothing is empty
 
     return has

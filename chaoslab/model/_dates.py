@@ -53,7 +53,7 @@ class NamedDay:
         return f"{self.day.isoformat()}T00:00:00", f"{until.isoformat()}T00:00:00"
 
 
-def today(system: str) -> datetime | None:
+def read_today(system: str) -> datetime | None:
     """The moment in a line such as `Today is Monday 2026-06-01, 09:00 UTC.`"""
     match = re.search(r"(?:today|now|date)\b[^\d\n]{0,40}(\d{4}-\d\d-\d\d)(?:[T,\s]+(\d\d:\d\d))?", system, re.I)
     try:
@@ -62,13 +62,13 @@ def today(system: str) -> datetime | None:
         return None
 
 
-def when(text: str, now: datetime | None) -> NamedDay:
+def parse_when(text: str, now: datetime | None) -> NamedDay:
     """The text's days and times; without `now` only absolute dates are recognised."""
-    day, last_day, rest = _day(text, now.date() if now else None)
-    lasting, rest = _lasting(rest)
+    day, last_day, rest = _parse_day(text, now.date() if now else None)
+    lasting, rest = _parse_duration(rest)
     start = end = None
     if match := _RANGE.search(rest):
-        start, end = _clock(*match.groups()[:4]), _clock(*match.groups()[4:])
+        start, end = _parse_clock(*match.groups()[:4]), _parse_clock(*match.groups()[4:])
         if start and end and end < start and end.hour < 12:
             end = end.replace(hour=end.hour + 12)
         if (
@@ -82,19 +82,19 @@ def when(text: str, now: datetime | None) -> NamedDay:
             start = start.replace(hour=start.hour + 12)
         rest = _cut(rest, match)
     elif match := _AT.search(rest):
-        found = match.groups()
+        groups = match.groups()
         start = (
-            _clock(*found[:4])
-            or _clock(found[4], found[5], found[6], None)
-            or _clock(found[7], found[8], "h", None)
-            or _clock(None, None, None, found[9])
+            _parse_clock(*groups[:4])
+            or _parse_clock(groups[4], groups[5], groups[6], None)
+            or _parse_clock(groups[7], groups[8], "h", None)
+            or _parse_clock(None, None, None, groups[9])
         )
         rest = _cut(rest, match) if start else rest
     if match := re.search(r"\b(?:in the|this|tomorrow|every)?\s*\b(morning|afternoon|evening)\b", rest, re.I):
-        part = match[1].lower()
-        if start and part != "morning" and start.hour < 12:  # tonight at 8
+        part_of_day = match[1].lower()
+        if start and part_of_day != "morning" and start.hour < 12:  # tonight at 8
             start = start.replace(hour=start.hour + 12)
-        start = start or _PARTS[part][0]
+        start = start or _PARTS[part_of_day][0]
         rest = _cut(rest, match)
     return NamedDay(re.sub(r"\s{2,}", " ", rest).strip(" ,.?!"), day, last_day, start, end, lasting)
 
@@ -103,7 +103,7 @@ def _cut(text: str, match: re.Match[str]) -> str:
     return f"{text[: match.start()].rstrip()} {text[match.end() :].lstrip()}".strip()
 
 
-def _clock(hour: str | None, minute: str | None, half: str | None, word: str | None) -> time | None:
+def _parse_clock(hour: str | None, minute: str | None, half: str | None, word: str | None) -> time | None:
     if word:
         return time(0) if word.lower() == "midnight" else time(12)
     if hour is None or int(hour) > 23 or int(minute or 0) > 59:
@@ -118,7 +118,7 @@ def _clock(hour: str | None, minute: str | None, half: str | None, word: str | N
     return time(value % 24, int(minute or 0))
 
 
-def _lasting(text: str) -> tuple[timedelta | None, str]:
+def _parse_duration(text: str) -> tuple[timedelta | None, str]:
     match = _LASTING.search(text)
     if not match or re.search(r"\bin\s+$", text[: match.start()], re.I):
         return None, text
@@ -130,12 +130,12 @@ def _lasting(text: str) -> tuple[timedelta | None, str]:
     return timedelta(hours=amount) if match[3].lower().startswith("h") else timedelta(minutes=amount), _cut(text, match)
 
 
-def _day(text: str, today: date | None) -> tuple[date | None, date | None, str]:
+def _parse_day(text: str, today: date | None) -> tuple[date | None, date | None, str]:
     def hit(pattern: str) -> re.Match[str] | None:
         return re.search(pattern, text, re.I)
 
     if match := hit(r"\b(?:on\s+)?(\d{4})-(\d\d)-(\d\d)(?:T|\b)"):
-        return _date(int(match[1]), int(match[2]), int(match[3])), None, _cut(text, match)
+        return _make_date(int(match[1]), int(match[2]), int(match[3])), None, _cut(text, match)
     month_first = (
         rf"\b(?:on\s+)?(?:the\s+)?(?P<month>{_MONTH})\.?\s+(?P<day>\d{{1,2}})(?:st|nd|rd"
         rf"|th)?\b(?:,?\s+(?P<year>\d{{4}}))?(?!:)"
@@ -147,11 +147,11 @@ def _day(text: str, today: date | None) -> tuple[date | None, date | None, str]:
     if match := hit(month_first) or hit(day_first):
         month = next(n for n, name in enumerate(_MONTHS, 1) if name.startswith(match["month"][:3].lower()))
         year = int(match["year"]) if match["year"] else (today.year if today else None)
-        found = _date(year, month, int(match["day"])) if year else None
-        if found and today and not match["year"] and found < today:
-            found = _date(found.year + 1, month, found.day)
+        date_ = _make_date(year, month, int(match["day"])) if year else None
+        if date_ and today and not match["year"] and date_ < today:
+            date_ = _make_date(date_.year + 1, month, date_.day)
         return (
-            found,
+            date_,
             None,
             re.sub(rf"\b(?:on\s+)?(?:{'|'.join(_DAYS)}),?\s*$", "", text[: match.start()], flags=re.I)
             + " "
@@ -183,7 +183,7 @@ def _day(text: str, today: date | None) -> tuple[date | None, date | None, str]:
     return None, None, text
 
 
-def _date(year: int, month: int, day: int) -> date | None:
+def _make_date(year: int, month: int, day: int) -> date | None:
     try:
         return date(year, month, day)
     except ValueError:

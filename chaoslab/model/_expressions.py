@@ -103,19 +103,19 @@ ASKING = re.compile(
 )
 
 
-def numerals(text: str) -> str:
+def replace_numerals(text: str) -> str:
     """The text with number words as digits."""
 
     def digits(match: re.Match[str]) -> str:
-        total = part = 0
+        total = group = 0
         for word in re.split(r"[\s-]+", match[0].lower()):
             if word in _SMALL:
-                part += _SMALL[word]
+                group += _SMALL[word]
             elif word == "hundred":
-                part = (part or 1) * 100
+                group = (group or 1) * 100
             elif word in _BIG:
-                total, part = total + (part or 1) * _BIG[word], 0
-        return str(total + part) if total + part < TOO_LARGE else match[0]
+                total, group = total + (group or 1) * _BIG[word], 0
+        return str(total + group) if total + group < TOO_LARGE else match[0]
 
     # "seven and thirty" in a list are two numbers: only a hundred or more takes an "and".
     pieces = re.split(r"(?<!hundred)(?<!thousand)(?<!million)(\s+and\s+)", text, flags=re.I)
@@ -124,7 +124,7 @@ def numerals(text: str) -> str:
 
 def expression(text: str, *, it: bool = False) -> str | None:
     """The arithmetic in the text, or None; with `it`, words such as "the result" become `IT`."""
-    text, digits = _rounding(numerals(" ".join(text.split())))
+    text, digits = _rounding(replace_numerals(" ".join(text.split())))
     if it:
         text = re.sub(_REF, IT, re.sub(r"\bits (?=(?:square|cube) )", "the ", text, flags=re.I), flags=re.I)
         for pattern, written in _UPON_IT:

@@ -18,9 +18,9 @@ _GUESSES = ("", "x", "X", "0", "00", "000", "0000", "00000", *_FORMATS.values(),
 class NoneFits(Exception):
     """No value was found for a part of the schema. `place`: its path; `key`: the keyword that is too much."""
 
-    def __init__(self, place: Sequence[str], key: str) -> None:
+    def __init__(self, path: Sequence[str], key: str) -> None:
         super().__init__(key)
-        self.place, self.key = tuple(place), key
+        self.place, self.key = tuple(path), key
 
 
 def make_minimal(schema: Any, text: str = "") -> Any:
@@ -32,9 +32,9 @@ class _Maker:
     def __init__(self, root: Any, text: str) -> None:
         self._root, self._text = root, text
 
-    def value(self, schema: Any, place: tuple[str, ...]) -> Any:
-        if len(place) > DEPTH_MAX:
-            raise NoneFits(place[:2], "$ref")
+    def value(self, schema: Any, path: tuple[str, ...]) -> Any:
+        if len(path) > DEPTH_MAX:
+            raise NoneFits(path[:2], "$ref")
         if not isinstance(schema, Mapping):
             return {}
         if "const" in schema:
@@ -42,99 +42,105 @@ class _Maker:
         if isinstance(schema.get("enum"), list) and schema["enum"]:
             return schema["enum"][0]
         if isinstance(schema.get("$ref"), str):
-            rest = {key: each for key, each in schema.items() if key != "$ref"}
-            return self.value(_merged([self._at(schema["$ref"], place), rest]), (*place, ""))
+            rest = {key: entry for key, entry in schema.items() if key != "$ref"}
+            return self.value(_merge_schemas([self._at(schema["$ref"], path), rest]), (*path, ""))
         if isinstance(schema.get("allOf"), list):
-            parts = [self._whole(part, place) for part in schema["allOf"]]
-            own = {key: each for key, each in schema.items() if key != "allOf"}
-            return self.value(_merged([*parts, own]), (*place, ""))
+            parts = [self._whole(branch, path) for branch in schema["allOf"]]
+            rest_of_schema = {key: entry for key, entry in schema.items() if key != "allOf"}
+            return self.value(_merge_schemas([*parts, rest_of_schema]), (*path, ""))
         for key in ("anyOf", "oneOf"):
             if isinstance(schema.get(key), list) and schema[key]:
-                own = {name: each for name, each in schema.items() if name != key}
-                return self._first([_merged([own, self._whole(each, place)]) for each in schema[key]], place)
+                rest_of_schema = {name: entry for name, entry in schema.items() if name != key}
+                return self._first(
+                    [_merge_schemas([rest_of_schema, self._whole(entry, path)]) for entry in schema[key]], path
+                )
         kinds = schema.get("type")
         named = kinds if isinstance(kinds, list) else [kinds or ("object" if "properties" in schema else "string")]
-        kind = next((each for each in named if each != "null"), "null")
-        return self._of_kind(str(kind), schema, place)
+        kind = next((entry for entry in named if entry != "null"), "null")
+        return self._of_kind(str(kind), schema, path)
 
-    def _at(self, reference: str, place: tuple[str, ...]) -> Any:
-        found = self._root
+    def _at(self, reference: str, path: tuple[str, ...]) -> Any:
+        target = self._root
         for name in reference.removeprefix("#").strip("/").split("/"):
             if name:
-                found = found.get(name.replace("~1", "/").replace("~0", "~")) if isinstance(found, Mapping) else None
-        if found is None or not reference.startswith("#"):
-            raise NoneFits(place, "$ref")
-        return found
+                target = target.get(name.replace("~1", "/").replace("~0", "~")) if isinstance(target, Mapping) else None
+        if target is None or not reference.startswith("#"):
+            raise NoneFits(path, "$ref")
+        return target
 
-    def _whole(self, schema: Any, place: tuple[str, ...]) -> Any:
+    def _whole(self, schema: Any, path: tuple[str, ...]) -> Any:
         """The schema, or the one that it refers to."""
         refers = isinstance(schema, Mapping) and isinstance(schema.get("$ref"), str)
-        return self._at(schema["$ref"], place) if refers else schema
+        return self._at(schema["$ref"], path) if refers else schema
 
-    def _first(self, choices: Sequence[Any], place: tuple[str, ...]) -> Any:
+    def _first(self, choices: Sequence[Any], path: tuple[str, ...]) -> Any:
         """A value of the first choice that has one; null last, as it says least."""
-        ordered = sorted(choices, key=lambda each: each.get("type") == "null")
-        for number, each in enumerate(ordered):
+        ordered = sorted(choices, key=lambda choice: choice.get("type") == "null")
+        for number, choice in enumerate(ordered):
             text = self._text
             try:
-                return self.value(each, (*place, ""))
+                return self.value(choice, (*path, ""))
             except NoneFits:
                 self._text = text
                 if number == len(ordered) - 1:
                     raise
         return None
 
-    def _of_kind(self, kind: str, schema: Mapping[str, Any], place: tuple[str, ...]) -> Any:
+    def _of_kind(self, kind: str, schema: Mapping[str, Any], path: tuple[str, ...]) -> Any:
         if kind == "object":
-            known = schema.get("properties") or {}
+            properties = schema.get("properties") or {}
             names = [name for name in schema.get("required") or () if isinstance(name, str)]
-            return {name: self.value(known.get(name, True), (*place, "properties", name)) for name in names}
+            return {name: self.value(properties.get(name, True), (*path, "properties", name)) for name in names}
         if kind == "array":
             heads = list(schema.get("prefixItems") or ())
-            least = min(int(schema.get("minItems") or 0), ITEMS_MAX)
-            parts = [*heads, *[schema.get("items", True)] * (least - len(heads))]
-            return [self.value(part, (*place, "items")) for part in parts]
+            count = min(int(schema.get("minItems") or 0), ITEMS_MAX)
+            parts = [*heads, *[schema.get("items", True)] * (count - len(heads))]
+            return [self.value(item_schema, (*path, "items")) for item_schema in parts]
         if kind in ("integer", "number"):
-            return _number(schema, whole=kind == "integer")
+            return _make_number(schema, whole=kind == "integer")
         if kind == "boolean":
             return False
-        return self._string(schema, place) if kind == "string" else None
+        return self._make_string(schema, path) if kind == "string" else None
 
-    def _string(self, schema: Mapping[str, Any], place: tuple[str, ...]) -> str:
-        least, most = int(schema.get("minLength") or 0), schema.get("maxLength")
+    def _make_string(self, schema: Mapping[str, Any], path: tuple[str, ...]) -> str:
+        length_min, length_max = int(schema.get("minLength") or 0), schema.get("maxLength")
         pattern, form = schema.get("pattern"), _FORMATS.get(str(schema.get("format")))
         if isinstance(pattern, str):
-            for each in (self._text, *_GUESSES):
-                if len(each) >= least and (most is None or len(each) <= most) and re.search(pattern, each):
-                    return each
-            raise NoneFits(place, "pattern")
+            for guess in (self._text, *_GUESSES):
+                if (
+                    len(guess) >= length_min
+                    and (length_max is None or len(guess) <= length_max)
+                    and re.search(pattern, guess)
+                ):
+                    return guess
+            raise NoneFits(path, "pattern")
         if form is not None:
             return form
-        said = self._text[:most]
+        text = self._text[:length_max]
         self._text = ""
-        return said.ljust(least, "x")
+        return text.ljust(length_min, "x")
 
 
-def _number(schema: Mapping[str, Any], *, whole: bool) -> float:
+def _make_number(schema: Mapping[str, Any], *, whole: bool) -> float:
     low = schema.get("minimum", schema.get("exclusiveMinimum"))
     high = schema.get("maximum", schema.get("exclusiveMaximum"))
     step = schema.get("multipleOf") or (1 if whole else 0)
-    found: float = 0 if (low is None or low <= 0) and (high is None or high >= 0) else (high if low is None else low)
+    number: float = 0 if (low is None or low <= 0) and (high is None or high >= 0) else (high if low is None else low)
     if step:
-        found = (math.ceil(found / step) if low is not None else math.floor(found / step)) * step
-    if found in (schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")):
-        up = found == schema.get("exclusiveMinimum")
-        found += (step or (high - low) / 2 if None not in (low, high) else step or 1) * (1 if up else -1)
-    return int(found) if whole else found
+        number = (math.ceil(number / step) if low is not None else math.floor(number / step)) * step
+    if number in (schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")):
+        up = number == schema.get("exclusiveMinimum")
+        number += (step or (high - low) / 2 if None not in (low, high) else step or 1) * (1 if up else -1)
+    return int(number) if whole else number
 
 
-def _merged(schemas: Sequence[Any]) -> dict[str, Any]:
+def _merge_schemas(schemas: Sequence[Any]) -> dict[str, Any]:
     """One schema that demands what all of them do."""
-    found: dict[str, Any] = {}
-    for each in schemas:
-        if isinstance(each, Mapping):
-            wanted = [*found.get("required", ()), *(each.get("required") or ())]
-            known = {**found.get("properties", {}), **(each.get("properties") or {})}
-            found.update(each)
-            found |= {key: value for key, value in (("required", wanted), ("properties", known)) if value}
-    return found
+    merged: dict[str, Any] = {}
+    for schema in schemas:
+        if isinstance(schema, Mapping):
+            required = [*merged.get("required", ()), *(schema.get("required") or ())]
+            properties = {**merged.get("properties", {}), **(schema.get("properties") or {})}
+            merged.update(schema)
+            merged |= {key: value for key, value in (("required", required), ("properties", properties)) if value}
+    return merged

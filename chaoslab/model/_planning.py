@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from chaoslab.model import _conditions, _reading
-from chaoslab.model._choosing import unclaimed
-from chaoslab.model._story import Draft, Step, Under, said
+from chaoslab.model._choosing import list_unclaimed
+from chaoslab.model._story import Draft, Step, Under, make_statement
 from chaoslab.model.skills import calculate, calendar, inbox, messages, movies, other, search, translate, units, weather
 
 Skill = Callable[[str, Draft], bool]
@@ -49,184 +49,195 @@ _DICTATED = re.compile(r"^\W*(?:please\s+)?(?:send|write|text|message|tell|e-?ma
 
 def draw_up(request: str, draft: Draft) -> None:
     """Fills the draft with the steps of the request."""
-    masked, draft.quotes = _reading.mask(request)
+    masked, draft.quotes = _reading.mask_quotes(request)
     masked = _reading.spaced_once(masked)
     verbs = frozenset(
-        found[0]
-        for offer in unclaimed(draft.offers)
-        if (found := re.findall(r"[a-z]{3,}", offer.name.lower())) and found[0] != "get"
+        name_words[0]
+        for offer in list_unclaimed(draft.offers)
+        if (name_words := re.findall(r"[a-z]{3,}", offer.name.lower())) and name_words[0] != "get"
     )
-    for sentence in _dictated(_reading.sentences(masked), verbs):
-        _sentence(sentence.strip(), draft, verbs)
+    for sentence in _join_dictation(_reading.split_sentences(masked), verbs):
+        _read_sentence(sentence.strip(), draft, verbs)
 
 
-def _dictated(sentences: list[str], verbs: frozenset[str]) -> list[str]:
+def _join_dictation(sentences: list[str], verbs: frozenset[str]) -> list[str]:
     """The sentences, where text after "Write to Ana: …" belongs to the message until something new is asked."""
     joined: list[str] = []
     for sentence in sentences:
         dictating = joined and _DICTATED.match(joined[-1]) and not re.search(_reading.QUOTE, joined[-1])
-        if dictating and not _reading.asks(sentence, verbs):
+        if dictating and not _reading.is_request(sentence, verbs):
             joined[-1] += " " + sentence
         else:
             joined.append(sentence)
     return joined
 
 
-def _sentence(sentence: str, draft: Draft, verbs: frozenset[str]) -> None:
+def _read_sentence(sentence: str, draft: Draft, verbs: frozenset[str]) -> None:
     before_if, *after = re.split(
         r"(?:,?\s+(?:and|then|but)|;|,)\s+(?=if\s+(?!so\b|yes\b|not\b)[^,]+,)", sentence, maxsplit=1, flags=re.I
     )
     if after and not re.match(r"\W*if\b", before_if, re.I):
-        _sentence(before_if, draft, verbs)
+        _read_sentence(before_if, draft, verbs)
         sentence = after[0]
-    stripped = _reading.bare(sentence)
+    stripped = _reading.strip_politeness(sentence)
     if (match := _ELSE.match(stripped)) and draft.only_if is not None:
-        _otherwise(stripped[match.end() :], draft, verbs)
+        _read_otherwise(stripped[match.end() :], draft, verbs)
         return
     draft.only_if = None
     if (match := _IF_SO.match(stripped)) and draft.last:
-        holds, words = draft.asked or (lambda found: not found.nothing, "there is something")
-        draft.only_if = Under(draft.last[-1:], holds, words, otherwise=bool(match["no"]))
-        _branches(match["rest"], draft, verbs)
+        holds, condition_text = draft.asked or (lambda result: not result.nothing, "there is something")
+        draft.only_if = Under(draft.last[-1:], holds, condition_text, otherwise=bool(match["no"]))
+        _read_branches(match["rest"], draft, verbs)
         return
     if match := _IF.match(stripped):
         if re.search(r"\b(?:each|apiece)\b", match["condition"]) and calculate.read(stripped, draft):
             return
-        if not _condition(match["condition"], draft):
-            draft.add(_unknown(match["condition"], draft))
+        if not _read_condition(match["condition"], draft):
+            draft.add(_make_unknown_step(match["condition"], draft))
             return
-        _unless(match, draft)
-        _branches(match["rest"], draft, verbs)
+        _add_otherwise(match, draft)
+        _read_branches(match["rest"], draft, verbs)
         return
     if (match := _IF_AFTER.match(stripped)) and not re.match(
         r"(?:ask|check|see|tell me|find out|let me know|do you know)\b", stripped, re.I
     ):
         before = len(draft.steps)
-        earlier, *last = _reading.clauses(match["rest"], verbs)
+        earlier, *last = _reading.split_clauses(match["rest"], verbs)
         if last:
-            _clauses(" ; ".join([earlier, *last[:-1]]), draft, verbs)
+            _read_clauses(" ; ".join([earlier, *last[:-1]]), draft, verbs)
         condition_words, *otherwise = _ELSE.split(match["condition"], maxsplit=1)
-        if _condition(condition_words, draft):
-            _unless(match, draft)
-            _clauses(last[-1] if last else earlier, draft, verbs)
+        if _read_condition(condition_words, draft):
+            _add_otherwise(match, draft)
+            _read_clauses(last[-1] if last else earlier, draft, verbs)
             if otherwise:
-                _otherwise(otherwise[0], draft, verbs)
+                _read_otherwise(otherwise[0], draft, verbs)
             return
         del draft.steps[before:]
         if re.match(r"(?:delete|cancel|remove|move|reschedule|schedule|book|create|add)\b", stripped, re.I):
-            draft.add(_unknown(match["condition"], draft))
+            draft.add(_make_unknown_step(match["condition"], draft))
             return
-    _clauses(sentence, draft, verbs)
+    _read_clauses(sentence, draft, verbs)
 
 
-def _branches(rest: str, draft: Draft, verbs: frozenset[str]) -> None:
+def _read_branches(rest: str, draft: Draft, verbs: frozenset[str]) -> None:
     """Adds the steps under the condition in force, and those after "otherwise" under its opposite."""
     then, *otherwise = _ELSE.split(rest, maxsplit=1)
-    _clauses(then, draft, verbs)
+    _read_clauses(then, draft, verbs)
     if otherwise:
-        _otherwise(otherwise[0], draft, verbs)
+        _read_otherwise(otherwise[0], draft, verbs)
 
 
-def _otherwise(text: str, draft: Draft, verbs: frozenset[str]) -> None:
+def _read_otherwise(text: str, draft: Draft, verbs: frozenset[str]) -> None:
     if draft.only_if is None:
         return
     draft.only_if = replace(draft.only_if, otherwise=not draft.only_if.otherwise)
-    _clauses(text, draft, verbs)
+    _read_clauses(text, draft, verbs)
     draft.only_if = None
 
 
-def _unless(match: re.Match[str], draft: Draft) -> None:
+def _add_otherwise(match: re.Match[str], draft: Draft) -> None:
     if match["unless"] and draft.only_if is not None:
         draft.only_if = replace(draft.only_if, otherwise=True)
 
 
-def _unknown(condition: str, draft: Draft) -> Step:
+def _make_unknown_step(condition: str, draft: Draft) -> Step:
     """A step for a condition that was not understood: it does nothing and reports it."""
-    return said(f"I cannot tell whether {draft.plain(condition)}, so I did nothing about it.")
+    return make_statement(f"I cannot tell whether {draft.plain(condition)}, so I did nothing about it.")
 
 
-def _clauses(text: str, draft: Draft, verbs: frozenset[str]) -> None:
-    if _small_talk(text) and not re.search(r"[,;:]|\band\b", text):
-        _unread(text, draft)
+def _read_clauses(text: str, draft: Draft, verbs: frozenset[str]) -> None:
+    if _small_talk_reply(text) and not re.search(r"[,;:]|\band\b", text):
+        _note_unread(text, draft)
         return
     missed: list[str] = []
-    for clause in map(_reading.bare, _reading.clauses(text, verbs)):
+    for clause in map(_reading.strip_politeness, _reading.split_clauses(text, verbs)):
         if re.fullmatch(r"if (?:so|yes|it is|it does|that is so)", clause, re.I) and draft.last:
             draft.only_if = Under(
-                draft.last[-1:], *(draft.asked or (lambda found: not found.nothing, "there is something"))
+                draft.last[-1:], *(draft.asked or (lambda result: not result.nothing, "there is something"))
             )
             continue
-        if asked := re.match(r"(?:whether|if)\s+(?=.{6})", clause, re.I):
-            clause = _conditions.question(clause[asked.end() :])
+        if opening := re.match(r"(?:whether|if)\s+(?=.{6})", clause, re.I):
+            clause = _conditions.make_question(clause[opening.end() :])
         if not clause or re.fullmatch(r"if\b.{0,6}", clause, re.I):
             continue
         if not any(skill(clause, draft) for skill in _SKILLS):
             missed.append(clause)
         _note_question(clause, draft)
     for clause in missed:
-        _unread(clause, draft)
+        _note_unread(clause, draft)
 
 
 def _note_question(clause: str, draft: Draft) -> None:
     """Records the meaning of a later "if so": the answer to this clause is yes."""
     if re.match(r"(?:is|are|am|do|does|did|has|have|will|any|check)\b", clause, re.I):
-        asked = re.sub(r"^check (?:if|whether)\s+", "", draft.plain(clause), flags=re.I).rstrip("?")
-        draft.asked = _conditions.condition(_conditions.plain(clause)), f"the answer to “{asked}” is yes"
+        question_text = re.sub(r"^check (?:if|whether)\s+", "", draft.plain(clause), flags=re.I).rstrip("?")
+        draft.asked = (
+            _conditions.make_condition(_conditions.replace_freezing(clause)),
+            f"the answer to “{question_text}” is yes",
+        )
 
 
-def _small_talk(text: str) -> str | None:
+def _small_talk_reply(text: str) -> str | None:
     if len(text.split()) > 8:
         return None
     return next((answer for pattern, answer in _SMALL_TALK if re.search(pattern, text.strip(), re.I)), None)
 
 
-def _unread(clause: str, draft: Draft) -> None:
+def _note_unread(clause: str, draft: Draft) -> None:
     """Answers small talk, ignores a courtesy beside real work, and reports any other clause as unknown."""
-    if reply := _small_talk(clause):
+    if reply := _small_talk_reply(clause):
         if not draft.steps:
-            draft.add(said(reply))
+            draft.add(make_statement(reply))
     elif len(clause.split()) < 2 and draft.steps:
         return
     elif re.match(r"(?:thanks|please|i am|i'm|it is|that is|we|my|sorry|great|good)\b", clause, re.I):
         if not draft.steps:
-            draft.add(said("I see. What can I do for you?"))
+            draft.add(make_statement("I see. What can I do for you?"))
     else:
-        draft.add(said(f"I have no tool for “{draft.plain(clause)}”."))
+        draft.add(make_statement(f"I have no tool for “{draft.plain(clause)}”."))
 
 
-def _condition(words: str, draft: Draft) -> bool:
+def _read_condition(wording: str, draft: Draft) -> bool:
     """Adds the step that settles the condition and puts the next steps under it; False if the words are not
     understood."""
     before = len(draft.steps)
-    said, words = words, _conditions.plain(words)
-    limit = _conditions.LIMIT.search(words)
-    referring = re.match(r"(?:the (?:result|answer|temperature|sum|total|number|difference)|it|that)\b", words, re.I)
-    known = draft.last and referring and not weather.cities(words)
-    if not known:
-        equal = re.search(r"\s(?:is|equals|makes)(?: not)?(?: equal to| exactly)? -?\d+(?:\.\d+)?\W*$", words, re.I)
-        subject = words[: limit.start()] if limit else words[: equal.start()] if equal else _conditions.question(words)
+    original, wording = wording, _conditions.replace_freezing(wording)
+    limit = _conditions.LIMIT.search(wording)
+    referring = re.match(r"(?:the (?:result|answer|temperature|sum|total|number|difference)|it|that)\b", wording, re.I)
+    refers_back = draft.last and referring and not weather.find_cities(wording)
+    if not refers_back:
+        equal = re.search(r"\s(?:is|equals|makes)(?: not)?(?: equal to| exactly)? -?\d+(?:\.\d+)?\W*$", wording, re.I)
+        subject = (
+            wording[: limit.start()]
+            if limit
+            else wording[: equal.start()]
+            if equal
+            else _conditions.make_question(wording)
+        )
         skills: tuple[Skill, ...] = (weather.read, inbox.read, calendar.read, movies.read, search.read)
         skills = (calculate.read, *skills) if limit or equal else skills
         # "It is colder than 5 degrees in Oslo" names its city after the number.
-        if not any(skill(text, draft) for text in (subject, words) for skill in skills):
+        if not any(skill(text, draft) for text in (subject, wording) for skill in skills):
             return False
     if not draft.last:
         return False
     topic = draft.topic()
-    compared = re.search(r"\b(?:warm|hott|cold|cool)er\b.*\bthan\b", words, re.I) and not re.search(r"\d", words)
-    if topic == "weather" and compared and len(draft.last) == 2 and not known:
+    compared = re.search(r"\b(?:warm|hott|cold|cool)er\b.*\bthan\b", wording, re.I) and not re.search(r"\d", wording)
+    if topic == "weather" and compared and len(draft.last) == 2 and not refers_back:
         # The comparison is the step after the two cities.
-        draft.only_if = Under((len(draft.steps) - 1,), lambda found: found.items[1:] == ("first",), draft.plain(said))
+        draft.only_if = Under(
+            (len(draft.steps) - 1,), lambda result: result.items[1:] == ("first",), draft.plain(original)
+        )
         return True
-    if topic in ("weather", "calculate") and not _conditions.measurable(words):
+    if topic in ("weather", "calculate") and not _conditions.is_measurable(wording):
         del draft.steps[before:]
         draft.last = tuple(number for number in draft.last if number < before)
         return False
-    every = re.search(r"\b(?:and|both)\b", words, re.I) is not None
+    every = re.search(r"\b(?:and|both)\b", wording, re.I) is not None
     draft.only_if = Under(
-        draft.last if draft.topic() == "weather" and not known else draft.last[-1:],
-        _conditions.condition(words),
-        draft.plain(said),
+        draft.last if draft.topic() == "weather" and not refers_back else draft.last[-1:],
+        _conditions.make_condition(wording),
+        draft.plain(original),
         every=every,
     )
-    return len(draft.steps) > before or bool(known)
+    return len(draft.steps) > before or bool(refers_back)

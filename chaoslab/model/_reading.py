@@ -38,7 +38,7 @@ _HARD = (
 )
 
 
-def mask(text: str) -> tuple[str, tuple[str, ...]]:
+def mask_quotes(text: str) -> tuple[str, tuple[str, ...]]:
     """The text with each quoted part replaced by one private character, and those parts."""
     quotes: list[str] = []
 
@@ -54,7 +54,7 @@ def spaced_once(text: str) -> str:
     return re.sub(r"\s{2,}+", lambda run: "\n" if "\n" in run[0] else " ", text)
 
 
-def bare(clause: str) -> str:
+def strip_politeness(clause: str) -> str:
     """The clause without its courtesies and closing marks."""
     clause = clause.strip(" ,.!?\n\t")
     while (shorter := _POLITE.sub("", clause, count=1).strip(" ,")) != clause and shorter:
@@ -64,21 +64,25 @@ def bare(clause: str) -> str:
     return re.sub(ending, "", clause, flags=re.I).strip(" ,.!?")
 
 
-def sentences(masked: str) -> list[str]:
+def split_sentences(masked: str) -> list[str]:
     """The sentences of a text; the points of "p.m." and "Dr." end none."""
     text = re.sub(r"\b([ap])\.\s?m\.(?=\s+[A-Z]|\s*$)", r"\1m.", masked)
     text = re.sub(r"\b([ap])\.\s?m\.", r"\1m", text)
     text = re.sub(r"\b(Dr|Mr|Mrs|Ms|St|vs|e\.g|i\.e)\.", r"\1", text)
-    return [part for part in re.split(rf"(?<=[.!?])\s+|(?<=[.!?]{QUOTE})\s+(?=[A-Z])|\n+", text) if part.strip(" .!?,")]
+    return [
+        sentence
+        for sentence in re.split(rf"(?<=[.!?])\s+|(?<=[.!?]{QUOTE})\s+(?=[A-Z])|\n+", text)
+        if sentence.strip(" .!?,")
+    ]
 
 
-def asks(sentence: str, verbs: frozenset[str]) -> bool:
+def is_request(sentence: str, verbs: frozenset[str]) -> bool:
     """True if the sentence opens with a word that asks for something."""
     opening = "|".join(map(re.escape, {*_VERBS.split(), *verbs}))
     return re.match(rf"\W*(?:(?:and|then|also|finally)\b[\s,]*)*(?:{opening})\b", sentence, re.I) is not None
 
 
-def clauses(sentence: str, verbs: frozenset[str]) -> list[str]:
+def split_clauses(sentence: str, verbs: frozenset[str]) -> list[str]:
     """The sentence split at each new request: at "; ", "and then", and at "and" or a comma before a word that asks.
     `verbs`: further such words (the first words of the offered tools' names)."""
     opening = "|".join(sorted({*_VERBS.split(), *verbs}, key=len, reverse=True))
@@ -86,5 +90,5 @@ def clauses(sentence: str, verbs: frozenset[str]) -> list[str]:
         rf"(?:\s*,\s*and\s+|\s+and\s+|\s*,\s*(?:but\s+)?|\s+but\s+)"
         rf"(?=(?:please\s+)?(?:{opening})\b(?!\s+(?:and|of)\b)|(?<=\s)\d[\d.]*\s*[*+^×]\s*\d)"
     )
-    parts = (part.strip() for part in re.split(f"{_HARD}|{soft}", sentence, flags=re.I) if part)
-    return [part for part in parts if not re.fullmatch(r"(?:also|and|then|please|[\s.!?,])*", part, re.I)]
+    parts = (clause.strip() for clause in re.split(f"{_HARD}|{soft}", sentence, flags=re.I) if clause)
+    return [clause for clause in parts if not re.fullmatch(r"(?:also|and|then|please|[\s.!?,])*", clause, re.I)]

@@ -52,8 +52,8 @@ class Under:
     every: bool = False
     otherwise: bool = False
 
-    def holds(self, found: Sequence[StepResult]) -> bool:
-        return (all if self.every else any)(self.condition(one) for one in found) is not self.otherwise
+    def holds(self, results: Sequence[StepResult]) -> bool:
+        return (all if self.every else any)(self.condition(result) for result in results) is not self.otherwise
 
 
 @dataclass(frozen=True)
@@ -98,11 +98,11 @@ class Draft:
         return self.steps[self.last[-1]].topic if self.last else ""
 
 
-def said(sentence: str) -> Step:
+def make_statement(text: str) -> Step:
     """A step that asks nothing and only gives the sentence."""
 
     def act(_: Sequence[StepResult]) -> Story:
-        return StepResult(sentence)
+        return StepResult(text)
         yield Ask("", {})  # makes this function a generator
 
     return Step(label="", act=act)

@@ -18,7 +18,7 @@ from chaoslab.base.clock import system
 from chaoslab.base.phrases import phrase
 from chaoslab.core.answers import ReadAnswer
 from chaoslab.model._chat import ChatReply
-from chaoslab.model._completion import tokens
+from chaoslab.model._completion import count_tokens
 from chaoslab.model.formats import TELLING, format_at, format_of, shape_of
 from chaoslab.model.formats.common import Chat, Format, ModelAnswer, ModelRefused, spelt
 from chaoslab.model.formats.openai_chat import NO_CHAT
@@ -33,46 +33,46 @@ SIZE = 1024
 SIZE_MAX = 4096
 
 
-def embedded(path: str, body: Mapping[str, Any]) -> Any:
+def make_embedding(path: str, body: Mapping[str, Any]) -> Any:
     """The JSON of the answer. Raises Refused: there are no texts."""
     of_cohere = path.endswith(VECTORS[1])
-    given = body.get("texts" if of_cohere else "input")
-    texts = [given] if isinstance(given, str) else given
+    input_ = body.get("texts" if of_cohere else "input")
+    texts = [input_] if isinstance(input_, str) else input_
     model, size = body.get("model"), body.get("output_dimension" if of_cohere else "dimensions")
     if not isinstance(texts, list) or not texts or not isinstance(model, str):
         raise ModelRefused(400, "an embedding needs a model and at least one text")
-    said = [text if isinstance(text, str) else str(text) for text in texts]
+    strings = [text if isinstance(text, str) else str(text) for text in texts]
     count = size if isinstance(size, int) and 0 < size <= SIZE_MAX else _SIZES.get(model, SIZE)
-    vectors = [_vector(text, count) for text in said]
-    used = tokens(" ".join(said))
+    vectors = [_make_vector(text, count) for text in strings]
+    used = count_tokens(" ".join(strings))
     if of_cohere:
         meta = {"api_version": {"version": "2"}, "billed_units": {"input_tokens": used}}
-        told = {"embeddings": {"float": vectors}, "texts": said, "meta": meta}
+        vectors_ = {"embeddings": {"float": vectors}, "texts": strings, "meta": meta}
         return {
-            "id": hashlib.blake2s(repr(said).encode()).hexdigest()[:32],
-            **told,
+            "id": hashlib.blake2s(repr(strings).encode()).hexdigest()[:32],
+            **vectors_,
             "response_type": "embeddings_by_type",
         }
     packed = body.get("encoding_format") == "base64"
     data = [
-        {"object": "embedding", "index": number, "embedding": _packed(vector) if packed else vector}
+        {"object": "embedding", "index": number, "embedding": _pack_vector(vector) if packed else vector}
         for number, vector in enumerate(vectors)
     ]
     return {"object": "list", "data": data, "model": model, "usage": {"prompt_tokens": used, "total_tokens": used}}
 
 
-def _vector(text: str, size: int) -> list[float]:
+def _make_vector(text: str, size: int) -> list[float]:
     """A vector of length 1 with a part for each word."""
-    found = [0.0] * size
+    vector = [0.0] * size
     for word in re.findall(r"\w+", text.lower()) or [text]:
         digest = hashlib.blake2s(word.encode("utf-8", "surrogatepass")).digest()
         # By a digest, not by hash(), which differs between processes: equal texts get equal vectors in every run.
-        found[int.from_bytes(digest[:4], "big") % size] += 1.0
-    length = math.sqrt(sum(part * part for part in found))
-    return [round(part / length, 8) for part in found]
+        vector[int.from_bytes(digest[:4], "big") % size] += 1.0
+    length = math.sqrt(sum(component * component for component in vector))
+    return [round(component / length, 8) for component in vector]
 
 
-def _packed(vector: list[float]) -> str:
+def _pack_vector(vector: list[float]) -> str:
     return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()
 
 
@@ -88,7 +88,7 @@ _TELLING = [(name, f"HTTP_{name.upper().replace('-', '_')}") for name in TELLING
 StartResponse = Callable[[str, list[tuple[str, str]]], object]
 
 
-def _unheard(warning: str) -> None:
+def _ignore_warning(warning: str) -> None:
     """Takes a warning outside of a trial, where nobody reads it."""
 
 
@@ -97,11 +97,11 @@ class ModelApp(ABC):
 
     def __init__(self) -> None:
         self.host = "the model"
-        self.warn: Callable[[str], object] = _unheard
+        self.warn: Callable[[str], object] = _ignore_warning
 
     def __getstate__(self) -> dict[str, Any]:
         """The state for another process, without what belongs to the trial under way."""
-        return {**self.__dict__, "warn": _unheard}
+        return {**self.__dict__, "warn": _ignore_warning}
 
     @abstractmethod
     def _answer(self, shape: Format, method: str, environ: Mapping[str, Any], body: bytes) -> Answered:
@@ -128,13 +128,13 @@ class ModelApp(ABC):
                 raise ModelRefused(413)
             status, fields, parts = self._answer(shape, method, environ, environ["wsgi.input"].read(length))
         except ModelRefused as refused:
-            known = shape.errors[refused.status]
-            said = (
+            default_error = shape.errors[refused.status]
+            error = (
                 shape.refusal(refused.status, refused.message, refused.code, refused.param)
                 if refused.message
-                else known
+                else default_error
             )
-            status, fields, parts = _json(said.status, said.body, said.headers)
+            status, fields, parts = _json(error.status, error.body, error.headers)
         start_response(f"{status} {phrase(status, f'status {status}')}", fields)
         return () if method == "HEAD" else parts
 
@@ -171,19 +171,19 @@ class LiveModel(ModelApp):
         if method in ("GET", "HEAD"):
             return _json(200, self._page(shape, path))
         counted = next((path.removesuffix(end) for end in COUNTING if path.endswith(end)), None)
-        asked = counted if counted is None or "/models/" not in counted else f"{counted}:generateContent"
-        format_ = format_at(self.host, asked or path)
+        chat_path = counted if counted is None or "/models/" not in counted else f"{counted}:generateContent"
+        format_ = format_at(self.host, chat_path or path)
         if method == "POST" and path.endswith(VECTORS):
-            return _json(200, embedded(path, _read(body)))
+            return _json(200, make_embedding(path, _read(body)))
         if method != "POST" or format_ is None:
             raise _unknown(method, path)
-        given = _read(body)
+        fields_ = _read(body)
         if counted is not None:
-            total = format_.chat(asked or "", query, {"max_tokens": 1, **given}, body).tokens
+            total = format_.chat(chat_path or "", query, {"max_tokens": 1, **fields_}, body).tokens
             return _json(200, {"totalTokens": total} if path.endswith(COUNTING[1]) else {"input_tokens": total})
         try:
-            whole = format_.recalled(given, self._memory)
-            chat = format_.chat(path, query, whole, body)
+            full_request = format_.recalled(fields_, self._memory)
+            chat = format_.chat(path, query, full_request, body)
             format_.check(chat, path)
             if self.obeys:
                 chat = replace(chat, limits=format_.constraints(chat))
@@ -202,22 +202,22 @@ class LiveModel(ModelApp):
             raise ModelRefused(400, "The request body has text that UTF-8 cannot encode.") from None
         kind = format_.stream_type if chat.sse else "application/json"
         fields = {**format_.headers(answer), "Content-Type": kind, "Cache-Control": "no-cache"}
-        return 200, list(fields.items()), self._paced(parts)
+        return 200, list(fields.items()), self._pace_parts(parts)
 
     def _page(self, shape: Format, path: str) -> Any:
         """The list of models, or one of them."""
         if path.endswith("/models"):
             return shape.models([*PRICES, *OTHERS])
-        _, found, name = path.partition("/models/")
-        if not found or not name or ":" in name:
+        _, separator, name = path.partition("/models/")
+        if not separator or not name or ":" in name:
             raise _unknown("GET", path)
         return shape.model(name)
 
-    def _paced(self, parts: list[bytes]) -> Iterator[bytes]:
-        for number, part in enumerate(parts):
+    def _pace_parts(self, parts: list[bytes]) -> Iterator[bytes]:
+        for number, piece in enumerate(parts):
             if number and self.token_s:
                 system.sleep(self.token_s)
-            yield part
+            yield piece
 
 
 def _read(body: bytes) -> Mapping[str, Any]:

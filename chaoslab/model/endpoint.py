@@ -9,13 +9,13 @@ from typing import Any
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.json_text import speller
 from chaoslab.base.phrases import phrase
-from chaoslab.base.web_pages import refused
+from chaoslab.base.web_pages import find_refusal
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.model._chat import load as load
 from chaoslab.model._completion import Completion
 from chaoslab.model._errors import ERRORS, INSUFFICIENT_QUOTA, refusal
 from chaoslab.model.app import BODY_BYTES_MAX, LiveModel
-from chaoslab.model.offline import OfflineModel, completed
+from chaoslab.model.offline import OfflineModel, complete_chat
 from chaoslab.model.prices import PRICES
 
 __all__ = ["ERRORS", "INSUFFICIENT_QUOTA", "create_app", "serve"]
@@ -57,7 +57,7 @@ def create_app(
     from werkzeug.wrappers import Request
 
     load()
-    others = OfflineModel(token_s=token_s) if model is None else model
+    general_app = OfflineModel(token_s=token_s) if model is None else model
 
     class Bounded(Request):
         max_content_length = BODY_BYTES_MAX
@@ -67,26 +67,26 @@ def create_app(
 
     def chat(_: str, read: Read) -> Response:
         try:
-            done = completed(read())
-            return _refused(done) if isinstance(done, ErrorReply) else said(done)
+            completion = complete_chat(read())
+            return _refused(completion) if isinstance(completion, ErrorReply) else send_completion(completion)
         except (ValueError, RecursionError):  # also text that UTF-8 cannot encode
             return _refused(refusal(400, "could not parse the request body as JSON", "invalid_request_error"))
 
-    def said(done: Completion) -> Response:
+    def send_completion(completion: Completion) -> Response:
         created = int(clock.utc().timestamp())
-        left = str(max(0, 1_000_000 - done.usage["total_tokens"]))
-        headers = {**_LIMITS, "x-ratelimit-remaining-tokens": left, "x-request-id": done.groq["id"]}
-        if done.streamed:
+        tokens_left = str(max(0, 1_000_000 - completion.usage["total_tokens"]))
+        headers = {**_LIMITS, "x-ratelimit-remaining-tokens": tokens_left, "x-request-id": completion.groq["id"]}
+        if completion.streamed:
             headers |= {"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
-            parts = list(done.stream(created))
-            return 200, headers, paced(parts) if token_s else parts
-        return _reply(200, done.whole(created), headers)
+            parts = list(completion.stream(created))
+            return 200, headers, pace_parts(parts) if token_s else parts
+        return _reply(200, completion.whole(created), headers)
 
-    def paced(parts: Sequence[bytes]) -> Iterator[bytes]:
-        for number, part in enumerate(parts):
+    def pace_parts(parts: Sequence[bytes]) -> Iterator[bytes]:
+        for number, piece in enumerate(parts):
             if number:
                 clock.sleep(token_s)
-            yield part
+            yield piece
 
     def models(_: str, __: Read) -> Response:
         return _reply(200, {"object": "list", "data": [_model(name) for name in PRICES]})
@@ -100,8 +100,8 @@ def create_app(
     pages[CHAT_PATH] = ("POST", chat)
 
     def answer(method: str, path: str, read: Read) -> Response:
-        wanted, page = pages.get(path) or ("GET", one_model if _names_a_model(path) else None)
-        if page is not None and wanted == ("GET" if method == "HEAD" else method):
+        page_method, page = pages.get(path) or ("GET", one_model if _names_a_model(path) else None)
+        if page is not None and page_method == ("GET" if method == "HEAD" else method):
             return page(path, read)
         message = f"Unknown request URL: {method} {path}. Please check the URL for typos, or see the docs."
         return _refused(refusal(405 if page else 404, message, "invalid_request_error", "unknown_url"))
@@ -109,14 +109,14 @@ def create_app(
     def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         method, path, key = environ["REQUEST_METHOD"], environ.get("PATH_INFO", ""), environ.get("HTTP_AUTHORIZATION")
         try:
-            if why := refused(environ.get("HTTP_HOST"), environ.get("HTTP_ORIGIN")):
-                raise Forbidden(why)
-            known = path in pages and "HTTP_ANTHROPIC_VERSION" not in environ
-            others_know = not (known or _names_a_model(path)) or (model is not None and path != "/health")
+            if reason := find_refusal(environ.get("HTTP_HOST"), environ.get("HTTP_ORIGIN")):
+                raise Forbidden(reason)
+            is_page = path in pages and "HTTP_ANTHROPIC_VERSION" not in environ
+            others_know = not (is_page or _names_a_model(path)) or (model is not None and path != "/health")
             if api_key is not None and path != "/health" and key != f"Bearer {api_key}":
                 raise _Unauthorized
             if others_know:
-                return others(environ, start_response)
+                return general_app(environ, start_response)
             if method == "POST" and path in pages and _is_whole(environ):
                 read = environ["wsgi.input"].read
             else:

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 
-from chaoslab.base.identity import parsed
+from chaoslab.base.identity import parse_json
 from chaoslab.base.parsers import SECONDS_MAX
 from chaoslab.core.service_spec import ErrorReply
-from chaoslab.model._chat import REQUEST_MAX, ChatReply, ToolCall, asked_last, load, reply_to, text_of
-from chaoslab.model._choosing import catalogue
-from chaoslab.model._completion import Completion, tokens, wrong
+from chaoslab.model._chat import REQUEST_MAX, ChatReply, ToolCall, find_request, load, reply_to, text_of
+from chaoslab.model._choosing import make_catalogue
+from chaoslab.model._completion import Completion, count_tokens, find_error
 from chaoslab.model._minimal import NoneFits, make_minimal
 from chaoslab.model.app import LiveModel
 from chaoslab.model.formats.common import Chat, Constraints, ModelRefused, spelt
@@ -24,7 +24,7 @@ class OfflineModel(LiveModel):
     obeys = True
 
     def reply(self, chat: Chat, key: bytes) -> ChatReply:  # noqa: ARG002 - equal requests have equal answers
-        last = asked_last(chat.messages)
+        last = find_request(chat.messages)
         length = 0 if last is None else len(text_of(chat.messages[last]))
         if length > REQUEST_MAX:
             raise ModelRefused(
@@ -38,7 +38,7 @@ class OfflineModel(LiveModel):
 
 def reply_within(chat: Chat, limits: Constraints) -> ChatReply:
     """The reply to a chat within the constraints of its request. Raises Refused: nothing fits its schema."""
-    offers = catalogue(list(chat.tools)).offers
+    offers = make_catalogue(list(chat.tools)).offers
     if limits.tools is not None:
         offers = tuple(offer for offer in offers if offer.name in limits.tools)
     reply = reply_to(chat.messages, offers)
@@ -46,25 +46,27 @@ def reply_within(chat: Chat, limits: Constraints) -> ChatReply:
     try:
         # tool_choice demands a call, and the rules found none: the smallest one that the schema allows.
         if not calls and limits.forced and offers:
-            made = make_minimal(offers[0].parameters)
-            arguments = made if isinstance(made, Mapping) else {}
+            value_ = make_minimal(offers[0].parameters)
+            arguments = value_ if isinstance(value_, Mapping) else {}
             calls = (ToolCall(f"call_{chat.id[:16]}", offers[0].name, arguments),)
             reply = ChatReply("", calls)
         if not calls and limits.schema is not None:
             value = make_minimal(limits.schema or _ANY, reply.content)
             reply = replace(reply, content=spelt(value))
-    except NoneFits as why:
+    except NoneFits as mismatch:
         raise ModelRefused(
-            400, f"Invalid schema: In context={why.place}, '{why.key}' is not permitted.", code="invalid_json_schema"
+            400,
+            f"Invalid schema: In context={mismatch.place}, '{mismatch.key}' is not permitted.",
+            code="invalid_json_schema",
         ) from None
-    return _cut(replace(reply, tool_calls=calls, answers=limits.answers), limits)
+    return _cut_reply(replace(reply, tool_calls=calls, answers=limits.answers), limits)
 
 
 _ANY = {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]}
 """The schema of an answer that may be any JSON."""
 
 
-def _cut(reply: ChatReply, limits: Constraints) -> ChatReply:
+def _cut_reply(reply: ChatReply, limits: Constraints) -> ChatReply:
     """The reply up to the first text that ends it, and within its length: a call that does not fit is left out."""
     places = [(at, stop) for stop in limits.stop if stop and (at := reply.content.find(stop)) >= 0]
     if places and not reply.tool_calls:
@@ -72,21 +74,25 @@ def _cut(reply: ChatReply, limits: Constraints) -> ChatReply:
         reply = replace(reply, content=reply.content[:at], stopped_by=stop)
     if limits.tokens_max is None:
         return reply
-    text, kept, left = reply.content, list[ToolCall](), limits.tokens_max - tokens(reply.content)
-    if left < 0:
+    text, calls, tokens_left = reply.content, list[ToolCall](), limits.tokens_max - count_tokens(reply.content)
+    if tokens_left < 0:
         return replace(reply, content=text[: 4 * limits.tokens_max], tool_calls=(), finish="length", stopped_by="")
     for call in reply.tool_calls:
-        left -= tokens([call.name, dict(call.arguments)])
-        if left < 0:
-            return replace(reply, tool_calls=tuple(kept), finish="length")
-        kept.append(call)
+        tokens_left -= count_tokens([call.name, dict(call.arguments)])
+        if tokens_left < 0:
+            return replace(reply, tool_calls=tuple(calls), finish="length")
+        calls.append(call)
     return reply
 
 
-def completed(asked: bytes) -> Completion | ErrorReply:
+def complete_chat(request_bytes: bytes) -> Completion | ErrorReply:
     """The answer to a chat request in Groq's format, or its refusal. The model is deterministic and agents in repeated
     trials ask the same, so answers to short requests are cached. Raises ValueError: it is no JSON."""
-    return _remembered(asked) if len(asked) <= REMEMBERED_BYTES_MAX else _worked_out(asked)
+    return (
+        _complete_cached(request_bytes)
+        if len(request_bytes) <= REMEMBERED_BYTES_MAX
+        else _complete_uncached(request_bytes)
+    )
 
 
 REMEMBERED_BYTES_MAX = 64 * 1024
@@ -94,22 +100,22 @@ _GROQ, _MODEL = GroqChat(), OfflineModel()
 
 
 @lru_cache(256)
-def _remembered(asked: bytes) -> Completion | ErrorReply:
-    return _worked_out(asked)
+def _complete_cached(request_bytes: bytes) -> Completion | ErrorReply:
+    return _complete_uncached(request_bytes)
 
 
-def _worked_out(asked: bytes) -> Completion | ErrorReply:
-    body = parsed(asked)
+def _complete_uncached(request_bytes: bytes) -> Completion | ErrorReply:
+    body = parse_json(request_bytes)
     try:
         if not isinstance(body, dict):
-            raise ModelRefused(400, wrong(body) or "")
-        chat = _GROQ.chat("", "", body, asked)
-        reply = _MODEL.reply(replace(chat, limits=_GROQ.constraints(chat)), asked)
-    except ModelRefused as why:
-        return _GROQ.refusal(why.status, why.message, why.code, why.param)
+            raise ModelRefused(400, find_error(body) or "")
+        chat = _GROQ.chat("", "", body, request_bytes)
+        reply = _MODEL.reply(replace(chat, limits=_GROQ.constraints(chat)), request_bytes)
+    except ModelRefused as refused:
+        return _GROQ.refusal(refused.status, refused.message, refused.code, refused.param)
     except (AttributeError, TypeError):
         return _GROQ.refusal(400, "The request body cannot be read.")
-    return Completion(body, asked, reply=reply)
+    return Completion(body, request_bytes, reply=reply)
 
 
 def offline_model(*, token_s: float = 0.0) -> OfflineModel:
@@ -123,12 +129,12 @@ def offline_model(*, token_s: float = 0.0) -> OfflineModel:
     Raises:
         ValueError: token_s is no number of seconds.
     """
-    made = OfflineModel(token_s=seconds(token_s))
+    model = OfflineModel(token_s=check_seconds(token_s))
     load()
-    return made
+    return model
 
 
-def seconds(token_s: float) -> float:
+def check_seconds(token_s: float) -> float:
     """The value, if it is a number of seconds. Raises ValueError: it is none."""
     fits = isinstance(token_s, int | float) and not isinstance(token_s, bool) and 0 <= token_s <= SECONDS_MAX
     if not fits:

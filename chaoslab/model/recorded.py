@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from chaoslab.base.differences import differences
-from chaoslab.base.identity import parsed
+from chaoslab.base.identity import parse_json
 from chaoslab.base.jsonable import line
 from chaoslab.base.registry import did_you_mean
-from chaoslab.core.dialog import nearness, sketch
+from chaoslab.core.dialog import measure_nearness, sketch
 from chaoslab.core.events import Replied
 from chaoslab.core.exchange import Failure
 from chaoslab.core.stream import EVENT_STREAM, Events
@@ -39,28 +39,30 @@ def recorded(run: str | Path, *, target: str | None = None) -> RecordedModel:
     """
     if not isinstance(run, str | Path):
         raise TypeError(f"recorded is given {run!r:.60}: it should be a run's folder, as in 'logs/20261122-090000'")
-    place = Path(run)
-    logs = place.parent if place.parent != Path() else places.LOGS
-    found: dict[str, dict[str, dict[str, list[Replied]]]] = {}
-    for record, event in places.read(str(run), logs=logs).of(Replied):
-        trials = found.setdefault(event.target, {})
+    path = Path(run)
+    logs = path.parent if path.parent != Path() else places.LOGS
+    replies: dict[str, dict[str, dict[str, list[Replied]]]] = {}
+    for record, event in places.read_history(str(run), logs=logs).of(Replied):
+        trials = replies.setdefault(event.target, {})
         trials.setdefault(record.trial or "", {}).setdefault(event.asked, []).append(event)
-    if not found:
+    if not replies:
         raise LookupError(
             f"the log of {run} holds no answers of a model: it keeps those of services named by models=, and of a "
             "model that was not offline"
         )
-    if target is not None and target not in found:
-        raise LookupError(f"the log of {run} holds no answers of '{target!s:.60}': {did_you_mean(str(target), found)}")
-    return RecordedModel(str(run), found, target)
+    if target is not None and target not in replies:
+        raise LookupError(
+            f"the log of {run} holds no answers of '{target!s:.60}': {did_you_mean(str(target), replies)}"
+        )
+    return RecordedModel(str(run), replies, target)
 
 
 class RecordedModel(ModelApp):
     """A model that answers from a log. `found`: the replies that it holds, by target."""
 
-    def __init__(self, run: str, found: Mapping[str, Replies], target: str | None) -> None:
+    def __init__(self, run: str, replies: Mapping[str, Replies], target: str | None) -> None:
         super().__init__()
-        self._run, self._found, self._target = run, found, target
+        self._run, self._found, self._target = run, replies, target
         self._trial = ""
         self._given: dict[str, int] = {}
 
@@ -69,14 +71,14 @@ class RecordedModel(ModelApp):
 
     def _of(self, host: str) -> Replies:
         """The replies for a service of this name."""
-        wanted = self._target or (next(iter(self._found)) if len(self._found) == 1 else host)
-        if wanted not in self._found:
-            known = ", ".join(sorted(self._found))
+        target = self._target or (next(iter(self._found)) if len(self._found) == 1 else host)
+        if target not in self._found:
+            names = ", ".join(sorted(self._found))
             raise LookupError(
-                f"the log of {self._run} holds no answers of '{host}', but of {known}: choose one, as in "
+                f"the log of {self._run} holds no answers of '{host}', but of {names}: choose one, as in "
                 f"lab.recorded({self._run!r}, target={min(self._found)!r})"
             )
-        return self._found[wanted]
+        return self._found[target]
 
     def begin(self, host: str, trial: str, warn: Callable[[str], object]) -> None:
         super().begin(host, trial, warn)
@@ -92,19 +94,21 @@ class RecordedModel(ModelApp):
         path = environ["PATH_INFO"]
         format_ = format_of(path)
         if method != "POST" or format_ is None:
-            self._missing(f"{method} {path}")
+            self._refuse_unknown(f"{method} {path}")
         try:
-            asked = format_.question_digest(path, body)
+            question = format_.question_digest(path, body)
         except (ValueError, RecursionError):
-            self._missing(f"{method} {path}, whose body is no JSON")
+            self._refuse_unknown(f"{method} {path}, whose body is no JSON")
         trials = self._of(self.host)
-        known = trials.get(self._trial, {}).get(asked) or [r for each in trials.values() for r in each.get(asked, ())]
-        if not known:
+        candidates = trials.get(self._trial, {}).get(question) or [
+            r for by_question in trials.values() for r in by_question.get(question, ())
+        ]
+        if not candidates:
             begins = line(body.decode("utf-8", "replace"), SHOWN)
-            self._missing(begins + _nearest(trials, sketch(format_.dialog, parsed(body))))
-        number = self._given.get(asked, 0)
-        self._given[asked] = number + 1
-        reply = known[min(number, len(known) - 1)]
+            self._refuse_unknown(begins + _nearest(trials, sketch(format_.dialog, parse_json(body))))
+        number = self._given.get(question, 0)
+        self._given[question] = number + 1
+        reply = candidates[min(number, len(candidates) - 1)]
         if not reply.status:
             raise Failure(reply.failure or "closed")
         text = reply.body.encode("utf-8", "replace")
@@ -113,20 +117,25 @@ class RecordedModel(ModelApp):
             return reply.status, fields, _streamed(text, reply.failure)
         return reply.status, [*fields, ("Content-Length", str(len(text)))], (text,)
 
-    def _missing(self, what: str) -> NoReturn:
-        said = f"the log of {self._run} holds no answer of {self.host} to this request: {what}"
-        self.warn(said)
-        raise ModelRefused(400, said, code="not_recorded")
+    def _refuse_unknown(self, request_text: str) -> NoReturn:
+        message = f"the log of {self._run} holds no answer of {self.host} to this request: {request_text}"
+        self.warn(message)
+        raise ModelRefused(400, message, code="not_recorded")
 
 
-def _nearest(trials: Replies, wanted: Mapping[str, Any]) -> str:
+def _nearest(trials: Replies, asked_sketch: Mapping[str, Any]) -> str:
     """The nearest request that the log holds, and its differences from this one, in words; empty if it tells none."""
-    told = [(each, trial) for trial, asked in trials.items() for replies in asked.values() for each in replies]
-    told = [(each, trial) for each, trial in told if each.sketch]
-    if not told:
+    candidates = [
+        (candidate, trial)
+        for trial, by_question in trials.items()
+        for replies in by_question.values()
+        for candidate in replies
+    ]
+    candidates = [(candidate, trial) for candidate, trial in candidates if candidate.sketch]
+    if not candidates:
         return ""
-    reply, trial = max(told, key=lambda each: nearness(each[0].sketch, wanted))
-    unlike = differences(reply.sketch, {**wanted}, most=UNLIKE) or "in what the log does not keep"
+    reply, trial = max(candidates, key=lambda candidate: measure_nearness(candidate[0].sketch, asked_sketch))
+    unlike = differences(reply.sketch, {**asked_sketch}, most=UNLIKE) or "in what the log does not keep"
     return f"; the nearest is request {reply.request}{f' of {trial}' if trial else ''}, which differs: {unlike}"
 
 

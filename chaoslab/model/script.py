@@ -14,7 +14,7 @@ from chaoslab.core.answers import ReadAnswer
 from chaoslab.model._chat import ChatReply, ToolCall, find_failed_tool, text_of
 from chaoslab.model.app import LiveModel
 from chaoslab.model.formats.common import Chat, ModelRefused
-from chaoslab.model.offline import seconds
+from chaoslab.model.offline import check_seconds
 
 LIKE = 'lab.call("refund", order=17), a text, a list of calls, or {"error": 429}'
 IN_JSON = LIKE.replace('lab.call("refund", order=17)', '{"call": "refund", "arguments": {"order": 17}}')
@@ -80,27 +80,27 @@ def scripted(steps: Sequence[Any], *, on_failure: str = "", token_s: float = 0.0
         raise ValueError(f"the script is empty: it should have at least one step, each {LIKE}")
     if not isinstance(on_failure, str) or (on_failure and set(re.findall(r"[{}]", on_failure.replace("{tool}", "")))):
         raise ValueError(f'on_failure is {on_failure!r:.60}: it should be a text, as in "I could not {{tool}}."')
-    made = [_step(number, step) for number, step in enumerate(steps, 1)]
-    return Scripted(made, on_failure=on_failure, token_s=seconds(token_s))
+    script_steps = [_make_step(number, step) for number, step in enumerate(steps, 1)]
+    return Scripted(script_steps, on_failure=on_failure, token_s=check_seconds(token_s))
 
 
-def of_json(value: Any) -> Scripted:
+def script_from_json(value: Any) -> Scripted:
     """The model of a script in JSON: a list of steps as in `scripted`, with {"call": "refund", "arguments": {"order":
     17}} for a call. Raises ValueError, TypeError: as `scripted`."""
     if not isinstance(value, list):
         raise TypeError(f"the script is {value!r:.60}: it should be a list of steps, each {IN_JSON}")
-    return scripted([_of_json(number, step) for number, step in enumerate(value, 1)])
+    return scripted([_step_from_json(number, step) for number, step in enumerate(value, 1)])
 
 
-def _of_json(number: int, step: Any) -> Any:
+def _step_from_json(number: int, step: Any) -> Any:
     if isinstance(step, list):
-        return [_of_json(number, part) for part in step]
+        return [_step_from_json(number, item) for item in step]
     if not isinstance(step, Mapping) or "call" not in step:
         return step
-    given = step.get("arguments", {})
-    if set(step) - {"call", "arguments"} or not isinstance(step["call"], str) or not isinstance(given, Mapping):
+    arguments = step.get("arguments", {})
+    if set(step) - {"call", "arguments"} or not isinstance(step["call"], str) or not isinstance(arguments, Mapping):
         raise TypeError(f"step {number} of the script is {step!r:.60}: it should be {IN_JSON}")
-    return ScriptedCall(step["call"], given)
+    return ScriptedCall(step["call"], arguments)
 
 
 @dataclass
@@ -129,17 +129,17 @@ class Scripted(LiveModel):
         self._taken, self._again, self._open = 0, 0, {}
 
     def reply(self, chat: Chat, key: bytes) -> ChatReply:
-        earlier = key if key in self._open else self._asked_again(chat)
+        earlier = key if key in self._open else self._find_repeated(chat)
         if earlier is not None:
-            given = self._open.pop(earlier)
-            self._open[key] = replace(given, chat=chat, lost=False)
-            return given.reply
+            answered = self._open.pop(earlier)
+            self._open[key] = replace(answered, chat=chat, lost=False)
+            return answered.reply
         if self.on_failure and (tool := find_failed_tool(chat.messages)):
             answer = ChatReply(self.on_failure.replace("{tool}", tool), ())
             self._open[key] = Given(chat, answer, reacts=True)
             return answer
         if self._taken >= len(self.steps):
-            self._ran_out(chat)
+            self._refuse_past_end(chat)
         step = self.steps[self._taken]
         self._taken += 1
         if isinstance(step, Error):
@@ -147,13 +147,17 @@ class Scripted(LiveModel):
         self._open[key] = Given(chat, step)
         return step
 
-    def _asked_again(self, chat: Chat) -> bytes | None:
+    def _find_repeated(self, chat: Chat) -> bytes | None:
         """The key of the request that this one repeats with its failure in the history, if calls of its answer were
         lost."""
-        for key, given in self._open.items():
-            before = given.chat.messages
+        for key, answered in self._open.items():
+            before = answered.chat.messages
             # The same conversation with more behind it: the client could not make the calls, and asks again.
-            if given.lost and len(before) < len(chat.messages) and list(chat.messages[: len(before)]) == list(before):
+            if (
+                answered.lost
+                and len(before) < len(chat.messages)
+                and list(chat.messages[: len(before)]) == list(before)
+            ):
                 return key
         return None
 
@@ -168,34 +172,38 @@ class Scripted(LiveModel):
     def ended(self, path: str, body: bytes, heard: ReadAnswer | None) -> None:
         super().ended(path, body, heard)
         key = path.encode() + body
-        given = self._open.get(key)
-        if given is None:
+        answered = self._open.get(key)
+        if answered is None:
             return
-        calls = given.reply.tool_calls
-        made = list(heard.calls.values()) if heard is not None else []
-        lost = [call for call, said in zip_longest(calls, made) if call and not (said and _usable(said, given.chat))]
+        calls = answered.reply.tool_calls
+        heard_calls = list(heard.calls.values()) if heard is not None else []
+        lost = [
+            call
+            for call, heard_call in zip_longest(calls, heard_calls)
+            if call and not (heard_call and _is_usable(heard_call, answered.chat))
+        ]
         if lost:  # as often as need be: a script that went on would hide an agent that never ends
             self._again += len(lost) < len(calls) or heard is not None
-            self._open[key] = Given(given.chat, self._named_anew(given.reply, lost, heard), lost=True)
-        elif heard is not None and (calls or heard.text == given.reply.content):
+            self._open[key] = Given(answered.chat, self._rename_calls(answered.reply, lost, heard), lost=True)
+        elif heard is not None and (calls or heard.text == answered.reply.content):
             del self._open[key]
 
-    def _named_anew(self, reply: ChatReply, lost: Sequence[ToolCall], heard: ReadAnswer | None) -> ChatReply:
+    def _rename_calls(self, reply: ChatReply, lost: Sequence[ToolCall], heard: ReadAnswer | None) -> ChatReply:
         """The calls that were lost. Those that their client knows in another form get other ids, since some providers
         refuse one id twice."""
         if heard is None:
             return reply
         return replace(reply, tool_calls=tuple(replace(call, id=f"{call.id}_{self._again}") for call in lost))
 
-    def _ran_out(self, chat: Chat) -> None:
+    def _refuse_past_end(self, chat: Chat) -> None:
         count = len(self.steps)
         last = line(text_of(chat.messages[-1]), SHOWN) if chat.messages else ""
-        said = (
+        message = (
             f"the script of {self.host} ran out after {count} step{'s' * (count > 1)}: request {self._taken + 1} "
             f'has no step, its last message is "{last}"'
         )
-        self.warn(said)
-        raise ModelRefused(400, said, code="script_ran_out")
+        self.warn(message)
+        raise ModelRefused(400, message, code="script_ran_out")
 
 
 TYPES: dict[str, tuple[type, ...]] = {
@@ -204,41 +212,46 @@ TYPES: dict[str, tuple[type, ...]] = {
 }  # fmt: skip
 
 
-def _usable(said: Sequence[str], chat: Chat) -> bool:
+def _is_usable(heard_call: Sequence[str], chat: Chat) -> bool:
     """True if a call (its name, its arguments as text) can be made with the tools of the request."""
-    name, arguments = said
+    name, arguments = heard_call
     offered = [tool["function"] for tool in chat.tools if isinstance(tool.get("function"), Mapping)]
     tools = {str(tool.get("name")): tool.get("parameters") for tool in offered}
     try:
-        given = json.loads(arguments or "{}")
+        arguments_ = json.loads(arguments or "{}")
     except ValueError:
         return False
-    if not isinstance(given, dict) or (tools and name not in tools):
+    if not isinstance(arguments_, dict) or (tools and name not in tools):
         return False
     schema = _mapping(tools.get(name))
-    known = _mapping(schema.get("properties"))
-    wanted = {each: TYPES.get(str(_mapping(known.get(each)).get("type")), (object,)) for each in given}
-    return set(schema.get("required") or ()) <= set(given) and all(isinstance(given[n], wanted[n]) for n in given)
+    properties = _mapping(schema.get("properties"))
+    types = {name_: TYPES.get(str(_mapping(properties.get(name_)).get("type")), (object,)) for name_ in arguments_}
+    return set(schema.get("required") or ()) <= set(arguments_) and all(
+        isinstance(arguments_[n], types[n]) for n in arguments_
+    )
 
 
-def _step(number: int, step: Any) -> Step:
+def _make_step(number: int, step: Any) -> Step:
     """The step of this number, from 1, in the form of a reply."""
     if isinstance(step, Mapping):
-        return _error(number, step)
+        return _make_error(number, step)
     parts = step if isinstance(step, list | tuple) else [step]
-    if not parts or not all(isinstance(part, str | ScriptedCall) for part in parts):
+    if not parts or not all(isinstance(item, str | ScriptedCall) for item in parts):
         raise TypeError(f"step {number} of the script is {step!r:.60}: it should be {LIKE}")
     try:
-        text = "\n".join(part for part in parts if isinstance(part, str))
+        text = "\n".join(item for item in parts if isinstance(item, str))
         text.encode()
     except UnicodeEncodeError:
         raise ValueError(f"step {number} of the script has half a surrogate pair: it should be text") from None
-    calls = [part for part in parts if isinstance(part, ScriptedCall)]
-    made = (ToolCall(f"call_{number}_{nth}", each.tool, each.arguments) for nth, each in enumerate(calls, 1))
-    return ChatReply(text, tuple(made))
+    calls = [item for item in parts if isinstance(item, ScriptedCall)]
+    calls_ = (
+        ToolCall(f"call_{number}_{nth}", scripted_call.tool, scripted_call.arguments)
+        for nth, scripted_call in enumerate(calls, 1)
+    )
+    return ChatReply(text, tuple(calls_))
 
 
-def _error(number: int, step: Mapping[Any, Any]) -> Error:
+def _make_error(number: int, step: Mapping[Any, Any]) -> Error:
     status, message = step.get("error"), step.get("message", "")
     right = type(status) is int and 400 <= status <= 599 and isinstance(message, str)
     if not right or set(step) - {"error", "message"}:

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from chaoslab.base.shapes import DEPTH_MAX, Shape, free_in, struct
+from chaoslab.base.shapes import DEPTH_MAX, Shape, allows_any, build_struct
 
 R = TypeVar("R")
 _FLAT = 2 * DEPTH_MAX
@@ -24,19 +24,19 @@ class TypedLines(Generic[R]):
     """A reader of lines. `envelope`: the shape of a record without the event in its field `held`. `kinds`: the classes
     of the events by the name of their kind. Texts in the fields `once` are kept once."""
 
-    def __init__(self, envelope: Shape, held: str, kinds: Mapping[str, type], *, once: Collection[str]) -> None:
-        self._held, self._record = held, envelope.maker(once)
+    def __init__(self, envelope: Shape, event_field: str, kinds: Mapping[str, type], *, once: Collection[str]) -> None:
+        self._held, self._record = event_field, envelope.maker(once)
         self._event: dict[type, Callable[[Any], Any]] = {}
         self._free: set[type] = set()
         for name, kind in kinds.items():
             inner = Shape.of(kind)
             rows = {**envelope.rows(), **inner.rows(), **envelope.rows()}  # `trial` is in both, and required
-            of_line = struct(
+            of_line = build_struct(
                 kind.__name__, rows.values(), [*envelope.checks(), *inner.checks()],
                 tag_field="kind", tag=name, forbid_unknown_fields=True,
             )  # fmt: skip  # a field that it skips may hold anything but UTF-8
             self._event[of_line] = inner.maker(once)
-            if any(map(free_in, inner.annotations())):
+            if any(map(allows_any, inner.annotations())):
                 self._free.add(of_line)
         decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(reduce(or_, self._event))
         self._decode: Callable[[bytes], Any] = decoder.decode
@@ -44,16 +44,16 @@ class TypedLines(Generic[R]):
     def read(self, line: bytes) -> R | None:
         """The record of a line; None if it has to be read in the general way."""
         try:
-            found = self._decode(line)
+            parsed = self._decode(line)
         except (ValueError, RecursionError):
             return None
-        kind = type(found)
+        kind = type(parsed)
         if len(line) > _FLAT and kind in self._free and brackets(line) > DEPTH_MAX:
             return None
-        record: Any = self._record(found)
-        record.__dict__[self._held] = self._event[kind](found)
-        made: R = record
-        return made
+        record: Any = self._record(parsed)
+        record.__dict__[self._held] = self._event[kind](parsed)
+        typed_record: R = record
+        return typed_record
 
 
 def brackets(line: bytes) -> int:

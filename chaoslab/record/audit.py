@@ -28,13 +28,13 @@ class Audit:
 
     def take(self, event: Event) -> None:
         """Writes a line if the event is about a fault. Raises LogLost: it cannot be written."""
-        what = SAYS.get(type(event))
-        if what is None or not isinstance(event, AttemptEvent):
+        action = SAYS.get(type(event))
+        if action is None or not isinstance(event, AttemptEvent):
             return
         at = {"target": event.target, "request": event.request, "attempt": event.attempt}
         named = ("fault", "injection", "tool", "params", "evidence", "limit")
-        of_event = {name: found for name in named if (found := getattr(event, name, None))}
-        line = {"ts": iso(self._clock.utc()), "what": what, **of_event, **at, **self._said, "run": self.run}
+        of_event = {name: value for name in named if (value := getattr(event, name, None))}
+        line = {"ts": iso(self._clock.utc()), "what": action, **of_event, **at, **self._said, "run": self.run}
         data = json.dumps(line, ensure_ascii=False, default=str).encode() + b"\n"
         try:
             if self._file.write(data) != len(data):

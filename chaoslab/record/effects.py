@@ -9,10 +9,10 @@ AttemptPlace = tuple[str, int, int]
 """An attempt of one trial: (target, request, attempt)."""
 
 
-def find_distinct_effects(found: Iterable[tuple[Record, Effect]]) -> list[tuple[Record, Effect]]:
+def find_distinct_effects(pairs: Iterable[tuple[Record, Effect]]) -> list[tuple[Record, Effect]]:
     """The effects in their order; lines of a trial with the same request id are one effect."""
     effects: dict[tuple[str | None, str, str | int], tuple[Record, Effect]] = {}
-    for nth, pair in enumerate(found):
+    for nth, pair in enumerate(pairs):
         record, effect = pair
         effects.setdefault((record.trial, effect.target, effect.request_id or nth), pair)
     return list(effects.values())

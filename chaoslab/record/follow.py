@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from chaoslab.base.clock import Clock, system
-from chaoslab.base.files import opened
+from chaoslab.base.files import open_regular
 from chaoslab.core.events import RunFinished
 from chaoslab.record.held import MAIN, can_tell, is_written
 from chaoslab.record.lines import LINE_MAX, Record, log_files, parse_line
@@ -34,37 +34,37 @@ class Follower:
         self.ended = self.more = False
         self.cut: Counter[str] = Counter()
 
-    def new(self, most: int = -1) -> list[Record]:
+    def new(self, bytes_max: int = -1) -> list[Record]:
         """The events written since the last call, in the order of their time. The main log is read first, so what other
         parts wrote before one of its events comes with it. Unreadable lines are left out; an unfinished line waits for
-        its end. `most`: the bytes that are read of the main log at once; -1 is all. Raises OSError: a log cannot be
+        its end. `bytes_max`: the bytes that are read of the main log at once; -1 is all. Raises OSError: a log cannot be
         read."""
-        found: list[Record] = []
+        records: list[Record] = []
         until = inf
         for path in sorted(log_files(self._folder), key=lambda path: path.stem != MAIN):
             if path.stem == MAIN:
-                found += self._records(path, most)
-                self.more = most >= 0 and self._got == most
-                until = found[-1].t if most >= 0 and found else inf
+                records += self._records(path, bytes_max)
+                self.more = bytes_max >= 0 and self._got == bytes_max
+                until = records[-1].t if bytes_max >= 0 and records else inf
                 continue
-            while own := self._records(path, most if most < 0 else PART):
-                found += own
-                if most < 0 or own[-1].t > until:
+            while part_records := self._records(path, bytes_max if bytes_max < 0 else PART):
+                records += part_records
+                if bytes_max < 0 or part_records[-1].t > until:
                     break
-        return sorted(found, key=lambda record: record.t)
+        return sorted(records, key=lambda record: record.t)
 
     def moved(self) -> str:
         """The fate of a log that was read, in words: it was cut or deleted, or another is in its place; else
         an empty text."""
         for name, file in self._files.items():
-            held = os.fstat(file.fileno())
-            if held.st_size < file.tell():
+            status = os.fstat(file.fileno())
+            if status.st_size < file.tell():
                 return f"{name} was cut off while it was read"
             try:
                 now = (self._folder / name).stat()
             except OSError:
                 return f"{name} was deleted"
-            if (now.st_dev, now.st_ino) != (held.st_dev, held.st_ino):
+            if (now.st_dev, now.st_ino) != (status.st_dev, status.st_ino):
                 return f"another file is in the place of {name}"
         return ""
 
@@ -72,27 +72,27 @@ class Follower:
         """The bytes that were read, and those that the logs have."""
         return sum(file.tell() for file in self._files.values()), sum(p.stat().st_size for p in log_files(self._folder))
 
-    def _records(self, path: Path, most: int) -> list[Record]:
+    def _records(self, path: Path, bytes_max: int) -> list[Record]:
         """The readable events of the next lines of a log."""
-        found = []
-        for line in self._lines(path, most):
+        records = []
+        for line in self._lines(path, bytes_max):
             record = parse_line(line)
             if record is not None:
-                found.append(record)
+                records.append(record)
             elif line.strip():
                 self.cut[path.name] += 1
-        self.ended = self.ended or any(type(record.event) is RunFinished for record in found)
-        return found
+        self.ended = self.ended or any(type(record.event) is RunFinished for record in records)
+        return records
 
-    def _lines(self, path: Path, most: int) -> list[bytes]:
+    def _lines(self, path: Path, bytes_max: int) -> list[bytes]:
         file = self._files.get(path.name)
         if file is None:
-            file = self._files[path.name] = opened(path)
-        data = file.read(most)
+            file = self._files[path.name] = open_regular(path)
+        data = file.read(bytes_max)
         self._got = len(data)
-        *whole, begun = (self._begun.get(path.name, b"") + data).split(b"\n")
-        self._begun[path.name] = begun[: LINE_MAX + 1]  # longer than any line that is read
-        return whole
+        *lines, unfinished = (self._begun.get(path.name, b"") + data).split(b"\n")
+        self._begun[path.name] = unfinished[: LINE_MAX + 1]  # longer than any line that is read
+        return lines
 
     def close(self) -> None:
         for file in self._files.values():
@@ -114,13 +114,13 @@ def follow(folder: Path, *, clock: Clock = system, poll_s: float = POLL_S) -> It
         heard_s = clock.monotonic()
         while True:
             ended = follower.ended
-            found = follower.new()
-            yield from found
-            if ended and not found:
+            records = follower.new()
+            yield from records
+            if ended and not records:
                 return
-            if found or (can_tell() and is_written(folder)):
+            if records or (can_tell() and is_written(folder)):
                 heard_s = clock.monotonic()
             elif can_tell() and clock.monotonic() - heard_s >= SILENCE_S:
                 return
-            if not found:
+            if not records:
                 clock.sleep(poll_s)

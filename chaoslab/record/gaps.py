@@ -43,57 +43,57 @@ class Gap:
         """The gap in words, as in "line 41 of messaging.log is lost"."""
         if not self.last:
             return f"{self.log} is lost"
-        one = self.first == self.last
-        lines = f"line {self.first}" if one else f"lines {self.first} to {self.last}"
-        return f"{lines} of {self.log} {'is' if one else 'are'} {'there twice' if self.double else 'lost'}"
+        is_single = self.first == self.last
+        lines = f"line {self.first}" if is_single else f"lines {self.first} to {self.last}"
+        return f"{lines} of {self.log} {'is' if is_single else 'are'} {'there twice' if self.double else 'lost'}"
 
 
 _place, _seq = attrgetter("log", "first"), attrgetter("seq")
 
 
-def of_logs(folder: Path, logs: Mapping[str, Sequence[Record]], cut: Mapping[str, Sequence[int]]) -> list[Gap]:
+def find_gaps(folder: Path, logs: Mapping[str, Sequence[Record]], cut: Mapping[str, Sequence[int]]) -> list[Gap]:
     """The gaps of a run, whatever the order of its records. `logs`: the records of each log, by its file's name. `cut`:
     the numbers of the lines that could not be read."""
-    ends = ends_of(folder)
-    found = missing(ends, logs)
+    ends = read_ends(folder)
+    gaps = find_missing(ends, logs)
     for name, records in logs.items():
-        found += of_log(name, records, least=ends.get(name, 0), cut=cut.get(name, ()))
-    return found
+        gaps += find_gaps_of_log(name, records, least=ends.get(name, 0), cut=cut.get(name, ()))
+    return gaps
 
 
-def of_log(log: str, records: Sequence[Record], *, least: int, cut: Sequence[int]) -> list[Gap]:
+def find_gaps_of_log(log: str, records: Sequence[Record], *, least: int, cut: Sequence[int]) -> list[Gap]:
     """The gaps of one log, whatever the order of its records. `least`: the number of lines that it had at the run's
     end. `cut`: the numbers of its lines that could not be read."""
     writers: dict[str, list[Record]] = {}
     for record in records:
         writers.setdefault(record.writer, []).append(record)
-    found: list[Gap] = []
-    for each in writers.values():
-        each.sort(key=_seq)
-        found += between(log, None, each)
-    return found + at_end(log, records[-1] if len(writers) == 1 else None, least=least, cut=cut)
+    gaps: list[Gap] = []
+    for own_records in writers.values():
+        own_records.sort(key=_seq)
+        gaps += find_gaps_between(log, None, own_records)
+    return gaps + find_gap_at_end(log, records[-1] if len(writers) == 1 else None, least=least, cut=cut)
 
 
-def between(log: str, before: Record | None, records: Sequence[Record]) -> list[Gap]:
+def find_gaps_between(log: str, before: Record | None, records: Sequence[Record]) -> list[Gap]:
     """The gaps between records of one writer, sorted by number. `before`: the record before them."""
     first = before.seq + 1 if before is not None else 1
     if [*map(_seq, records)] == [*range(first, first + len(records))]:
         return []
-    found = []
+    gaps = []
     for record in records:
         seq, since, trial = (before.seq, before.t, before.trial) if before is not None else (0, -inf, None)
         if record.seq == seq:
-            found.append(Gap(log, seq, seq, record.t, record.t, (record.trial,), double=True))
+            gaps.append(Gap(log, seq, seq, record.t, record.t, (record.trial,), double=True))
         elif record.seq > seq + 1:
             # What was written before a trial began is no line of it.
             beside = (trial,) if type(record.event) is PromptStarted else (trial, record.trial)
-            found.append(Gap(log, seq + 1, record.seq - 1, since, record.t, beside))
+            gaps.append(Gap(log, seq + 1, record.seq - 1, since, record.t, beside))
         before = record
-    return found
+    return gaps
 
 
-def at_end(log: str, last: Record | None, *, least: int, cut: Sequence[int]) -> list[Gap]:
-    """The gap behind the last record of a log; the other arguments are those of `of_log`."""
+def find_gap_at_end(log: str, last: Record | None, *, least: int, cut: Sequence[int]) -> list[Gap]:
+    """The gap behind the last record of a log; the other arguments are those of `find_gaps_of_log`."""
     if last is not None and type(last.event) is RunFinished:
         return []
     seq, since, beside = (last.seq, last.t, (last.trial,)) if last is not None else (0, -inf, ())
@@ -101,22 +101,22 @@ def at_end(log: str, last: Record | None, *, least: int, cut: Sequence[int]) -> 
     return [Gap(log, seq + 1, end, since, inf, beside)] if end > seq else []
 
 
-def ends_of(folder: Path) -> dict[str, int]:
+def read_ends(folder: Path) -> dict[str, int]:
     """The number of lines that each log has at least, by its file's name; 0 if that is not known, for the logs that
     `run.json` names. The main log's own is not among them: its end is the run's."""
-    found: dict[str, int] = {}
+    ends: dict[str, int] = {}
     try:
-        run = files.json_of(folder / "run.json")
+        run = files.read_json(folder / "run.json")
         named: Any = run.get("writers") if isinstance(run, dict) else None
     except files.Unreadable:
         named = None
     if isinstance(named, list):
-        found = {f"{writer}.log": 0 for writer in named if isinstance(writer, str) and "/" not in writer}
+        ends = {f"{writer}.log": 0 for writer in named if isinstance(writer, str) and "/" not in writer}
     path = folder / f"{MAIN}.log"
     end = last_of(path) if path.is_file() else None
     if end is not None and isinstance(end.event, RunFinished):
-        found |= {f"{writer}.log": lines for writer, lines in end.event.lines.items()}
-    return found
+        ends |= {f"{writer}.log": lines for writer, lines in end.event.lines.items()}
+    return ends
 
 
 def counted(folder: Path) -> dict[str, int]:
@@ -128,18 +128,18 @@ def counted(folder: Path) -> dict[str, int]:
 
 def last_of(path: Path) -> Record | None:
     """The last record of a log; None if its last line is none."""
-    with files.opened(path) as log:
+    with files.open_regular(path) as log:
         log.seek(max(0, path.stat().st_size - TAIL))
         lines = log.read().splitlines()
     return parse_line(lines[-1]) if lines else None
 
 
-def missing(ends: Mapping[str, int], there: Iterable[str]) -> list[Gap]:
-    """The logs that are not there. `ends`: as in `ends_of`; `there`: the names of those that are."""
-    return [Gap(name, 1, 0) for name in sorted({*ends}.difference(there))]
+def find_missing(ends: Mapping[str, int], names: Iterable[str]) -> list[Gap]:
+    """The logs that are not there. `ends`: as in `read_ends`; `names`: the names of those that are."""
+    return [Gap(name, 1, 0) for name in sorted({*ends}.difference(names))]
 
 
-def torn(gaps: Sequence[Gap], spans: Mapping[str, tuple[float, float]], *, until: float = inf) -> dict[str, str]:
+def find_torn(gaps: Sequence[Gap], spans: Mapping[str, tuple[float, float]], *, until: float = inf) -> dict[str, str]:
     """The trials that gaps touch, each with a gap in words. `spans`: the times of the first and the last record of each
     trial, the latter infinite if it has no end. What is written for a trial after its end, such as a late effect, comes
     before the next one begins. `until`: the beginning of the first trial that is not among them. A run may have many
@@ -152,22 +152,24 @@ def torn(gaps: Sequence[Gap], spans: Mapping[str, tuple[float, float]], *, until
     ordered = sorted(gaps, key=attrgetter("since", "log", "first"))
     sinces = [gap.since for gap in ordered]
     latest = [*accumulate(ordered, partial(max, key=attrgetter("until")))]
-    found: dict[str, str] = {}
+    torn_trials: dict[str, str] = {}
     for trial, (begin, end) in spans.items():
         later = bisect_left(begins, end)
-        over = begins[later] if later < len(begins) else inf
-        before = bisect_left(sinces, over)  # of the gaps that begin before it is over, the one that ends last decides
+        trial_over = begins[later] if later < len(begins) else inf
+        before = bisect_left(
+            sinces, trial_over
+        )  # of the gaps that begin before it is over, the one that ends last decides
         if trial in beside or (before and latest[before - 1].until > begin):
-            found[trial] = (beside.get(trial) or latest[before - 1]).in_words
-    return found
+            torn_trials[trial] = (beside.get(trial) or latest[before - 1]).in_words
+    return torn_trials
 
 
-def notes(found: Sequence[Gap], cut: Mapping[str, Sequence[int]]) -> list[str]:
+def describe_gaps(gaps: Sequence[Gap], cut: Mapping[str, Sequence[int]]) -> list[str]:
     """A note for each gap, but for those whose lines are all there and could not be read. `cut`: their numbers, by
     file name."""
     return [
         gap.in_words
-        for gap in sorted(found, key=_place)
+        for gap in sorted(gaps, key=_place)
         if not gap.last
         or gap.double
         or sum(gap.first <= number <= gap.last for number in cut.get(gap.log, ())) <= gap.last - gap.first

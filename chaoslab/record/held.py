@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from chaoslab.base.files import opened
+from chaoslab.base.files import open_regular
 
 try:
     import fcntl
@@ -33,7 +33,7 @@ def is_written(folder: Path) -> bool:
     path = folder / f"{MAIN}.log"
     if fcntl is None or not path.is_file():  # a pipe would wait for its other end
         return False
-    with suppress(OSError), opened(path) as log:
+    with suppress(OSError), open_regular(path) as log:
         try:
             fcntl.flock(log, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -15,7 +15,7 @@ from chaoslab.base.clock import Clock, system
 from chaoslab.base.garbage import no_garbage
 from chaoslab.core import events
 from chaoslab.record.follow import follow
-from chaoslab.record.gaps import Gap, notes, of_logs, torn
+from chaoslab.record.gaps import Gap, describe_gaps, find_gaps, find_torn
 from chaoslab.record.held import is_written
 from chaoslab.record.lines import Record, log_files, records_of
 from chaoslab.record.rulings import FILE as RULINGS
@@ -95,13 +95,13 @@ class History:
                 logs[path.name] = [*records_of(path, cut=unread.append)]
                 if unread:
                     cut[path.name] = unread
-            kept, records = KeptReplies.read(folder), chain.from_iterable(logs.values())
-            gaps = of_logs(folder, logs, cut)
+            replies, records = KeptReplies.read(folder), chain.from_iterable(logs.values())
+            gaps = find_gaps(folder, logs, cut)
             history = cls(
-                records, cut={**cut, **cut_of(rulings), **kept.cut}, rulings=rulings, running=running, gaps=gaps
+                records, cut={**cut, **cut_of(rulings), **replies.cut}, rulings=rulings, running=running, gaps=gaps
             )
-            history.spoken = kept.spoken
-            history.notes += kept.notes
+            history.spoken = replies.spoken
+            history.notes += replies.notes
             return history
 
     @staticmethod
@@ -117,22 +117,22 @@ class History:
 
     def of(self, kind: type[E_], *, trial: str | None = None) -> Iterator[tuple[Record, E_]]:
         """The events of one kind in time order, each with its line's envelope."""
-        found: Sequence[Record] = self._of_kind.get(kind, ())
-        if not found and "kind" not in vars(kind):  # a base of several kinds
-            found = [record for record in self.records if isinstance(record.event, kind)]
-        if trial is not None and found:
-            return iter([(record, cast(E_, record.event)) for record in found if record.trial == trial])
-        return zip(found, cast(Iterator[E_], map(_event, found)), strict=True)
+        records: Sequence[Record] = self._of_kind.get(kind, ())
+        if not records and "kind" not in vars(kind):  # a base of several kinds
+            records = [record for record in self.records if isinstance(record.event, kind)]
+        if trial is not None and records:
+            return iter([(record, cast(E_, record.event)) for record in records if record.trial == trial])
+        return zip(records, cast(Iterator[E_], map(_event, records)), strict=True)
 
     def placed(self, kind: type[A_]) -> Sequence[tuple[Record, A_, Place]]:
         """The events of one kind of an attempt in time order, each with its line's envelope and its attempt."""
-        found = self._placed.get(kind)
-        if found is None:
-            found = self._placed[kind] = [
+        places = self._placed.get(kind)
+        if places is None:
+            places = self._placed[kind] = [
                 (record, event, (record.trial, event.at.target, event.at.request, event.at.attempt))
                 for record, event in self.of(kind)
             ]
-        return cast(Sequence[tuple[Record, A_, Place]], found)
+        return cast(Sequence[tuple[Record, A_, Place]], places)
 
     def has(self, kind: type[events.Event]) -> bool:
         """Tells if an event of this kind would have been logged."""
@@ -154,14 +154,14 @@ class History:
     @cached_property
     def _of_kind(self) -> dict[type[events.Event], list[Record]]:
         """The records by kind, in one pass: a report asks for thirty kinds, and a verdict of each trial for ten."""
-        found: dict[type[events.Event], list[Record]] = {}
+        by_kind: dict[type[events.Event], list[Record]] = {}
         for record in self.records:
             kind = type(record.event)
-            if kind in found:
-                found[kind].append(record)
+            if kind in by_kind:
+                by_kind[kind].append(record)
             else:
-                found[kind] = [record]
-        return found
+                by_kind[kind] = [record]
+        return by_kind
 
     @cached_property
     def made(self) -> set[Place]:
@@ -184,7 +184,7 @@ class History:
             if record.trial is not None:
                 begin, _ = spans.get(record.trial, (record.t, record.t))
                 spans[record.trial] = begin, record.t if record.trial in ended else inf
-        return torn(self.gaps, spans, until=self.until)
+        return find_torn(self.gaps, spans, until=self.until)
 
     @cached_property
     def given_up(self) -> frozenset[Place]:
@@ -239,16 +239,16 @@ def cut_of(rulings: Rulings | None) -> dict[str, Sequence[int]]:
 
 def notes_of(cut: Mapping[str, Sequence[int]], gaps: Sequence[Gap]) -> list[str]:
     """The notes on the lines that could not be read, by file name, and on those that are lost."""
-    return [*(unread(name, numbers) for name, numbers in sorted(cut.items())), *notes(gaps, cut)]
+    return [*(unread(name, numbers) for name, numbers in sorted(cut.items())), *describe_gaps(gaps, cut)]
 
 
 def unread(name: str, numbers: Sequence[int]) -> str:
     """A note of the lines of a log that could not be read, in one line."""
     if len(numbers) == 1:
         return f"{name}: line {numbers[0]} could not be read"
-    named, more = numbers[:NAMED], len(numbers) - NAMED
-    told = f"{', '.join(map(str, named))} and {more} more" if more else " and ".join(map(str, named))
-    return f"{name}: lines {told} could not be read"
+    named, rest = numbers[:NAMED], len(numbers) - NAMED
+    listed_names = f"{', '.join(map(str, named))} and {rest} more" if rest else " and ".join(map(str, named))
+    return f"{name}: lines {listed_names} could not be read"
 
 
 class WithHistory(Protocol):

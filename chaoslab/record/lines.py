@@ -8,8 +8,8 @@ from pathlib import Path
 from sys import intern
 from typing import Annotated, Any
 
-from chaoslab.base.files import opened
-from chaoslab.base.shapes import DEPTH_MAX, Shape, Within, deeper
+from chaoslab.base.files import open_regular
+from chaoslab.base.shapes import DEPTH_MAX, Shape, Within, is_deeper
 from chaoslab.core.events import LASTS_MAX_S, Count, Event
 from chaoslab.record._typed_lines import TypedLines, brackets
 
@@ -38,7 +38,7 @@ def log_files(folder: Path) -> list[Path]:
 def lines_of(path: Path) -> Iterator[bytes]:
     """The lines of a file with their ends. A line longer than LINE_MAX is cut off there, so it cannot be read. Raises
     OSError: the file cannot be read."""
-    with opened(path) as file:
+    with open_regular(path) as file:
         while line := file.readline(LINE_MAX):
             rest = line
             while len(rest) == LINE_MAX and not rest.endswith(b"\n"):
@@ -74,8 +74,8 @@ def _typed(kinds: int) -> TypedLines[Record]:  # noqa: ARG001 - a package may ad
 def parse_line(line: bytes) -> Record | None:
     """The record of a line. None if the line is cut or foreign, if its kind is unknown, or if a field is not of its
     type or out of its range (`events`). A reader of records need not check any of that again."""
-    found = _typed(len(Event.kinds)).read(line)
-    return _parsed(line) if found is None else found
+    record = _typed(len(Event.kinds)).read(line)
+    return _parsed(line) if record is None else record
 
 
 def records_of(path: Path, *, cut: Callable[[int], object]) -> Iterator[Record]:
@@ -106,7 +106,7 @@ def record_of(data: dict[str, Any], *, brackets: int) -> Record | None:
     if type(data.get("kind")) is not str:
         return None
     kind = Event.kinds.get(data["kind"])
-    if kind is None or (brackets > DEPTH_MAX and deeper(data, DEPTH_MAX)):
+    if kind is None or (brackets > DEPTH_MAX and is_deeper(data, DEPTH_MAX)):
         return None
     for name in _OFTEN:
         if type(data.get(name)) is str:

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 from chaoslab.base.boundary import Through
 from chaoslab.base.clock import Clock, iso, later, system
-from chaoslab.base.files import opened
+from chaoslab.base.files import open_regular
 from chaoslab.base.json_text import speller
-from chaoslab.base.secrets import Masker, plain, printed
+from chaoslab.base.secrets import Masker, has_no_secret, printed
 from chaoslab.core.events import AttemptEvent, Event, PromptStarted
 from chaoslab.record.held import MAIN, hold
 from chaoslab.record.lines import Record, record_of
@@ -32,8 +32,8 @@ class LogLost(Through):
 
 def lost(path: Path, error: OSError) -> LogLost:
     """The error about a file of a run that cannot be written."""
-    why = f"{path} cannot be written ({error.strerror or error})"
-    return LogLost(f"{why}: {REMEDIES.get(error.errno or 0, 'see to it')} and start again")
+    reason = f"{path} cannot be written ({error.strerror or error})"
+    return LogLost(f"{reason}: {REMEDIES.get(error.errno or 0, 'see to it')} and start again")
 
 
 class Log:
@@ -75,21 +75,21 @@ class Log:
 
     def hide(self, secrets: Iterable[str]) -> None:
         """Masks these too in every line from now on, and in what this process prints."""
-        if found := {*secrets}:
-            self._masker.hide(found)
-            printed.hide(found)
+        if secrets_ := {*secrets}:
+            self._masker.hide(secrets_)
+            printed.hide(secrets_)
 
     def masked(self, event: Event) -> str:
         """The text of `encode_event` without secrets."""
         text = encode_event(event)
-        return self._masker.again(text) if plain(vars(event).values()) else self._masker.mask(text)
+        return self._masker.again(text) if has_no_secret(vars(event).values()) else self._masker.mask(text)
 
-    def copy(self, kept: Iterable[BufferedEvent], *, began: datetime, after_s: float) -> None:
+    def copy(self, events_: Iterable[BufferedEvent], *, began: datetime, after_s: float) -> None:
         """Writes buffered events, moved by `after_s` seconds, into a run that began at `began`; all of them or none.
         Raises LogLost: as `write`."""
         with self._lock:
             seqs = {self._writer: self._seq}
-            lines = "".join(_texts_of(kept, run=self._run, began=began, after_s=after_s, seqs=seqs))
+            lines = "".join(_texts_of(events_, run=self._run, began=began, after_s=after_s, seqs=seqs))
             self._write(lines.encode("utf-8", "surrogatepass"))
             self._seq = seqs[self._writer]
 
@@ -102,17 +102,17 @@ class Log:
 
     def _append(self, line: bytes) -> None:
         file = self._number
-        held = os.fstat(file)
+        line_ = os.fstat(file)
         if self._torn:
             raise OSError(errno.EIO, "its last line is cut")
-        if not held.st_nlink:  # the system would take each line, but no file would show it
+        if not line_.st_nlink:  # the system would take each line, but no file would show it
             raise FileNotFoundError(errno.ENOENT, "it was deleted")
         try:
             while line:
                 line = line[os.write(file, line) :]
         except BaseException:
             self._torn = True
-            os.ftruncate(file, held.st_size)
+            os.ftruncate(file, line_.st_size)
             self._torn = False
             raise
 
@@ -149,7 +149,7 @@ class BufferedEvent(NamedTuple):
         if event is _begun[0][0]:
             _, text, is_plain = _begun[0]
         else:
-            text, is_plain = event if event.moves else encode_event(event), plain(vars(event).values())
+            text, is_plain = event if event.moves else encode_event(event), has_no_secret(vars(event).values())
             if type(event) is PromptStarted:
                 _begun[0] = event, text, is_plain
         return _new(cls, (writer, t, trial, text, is_plain))  # its own takes three times as long
@@ -189,24 +189,24 @@ class BufferedEvent(NamedTuple):
         return self.kind == kind.kind
 
 
-def masked(kept: list[BufferedEvent], secrets: Iterable[str] = ()) -> list[BufferedEvent]:
+def masked(events_: list[BufferedEvent], secrets: Iterable[str] = ()) -> list[BufferedEvent]:
     """The events of a trial without the secrets of any of them, so that they are the same whatever ran before it.
     `secrets`: further ones."""
     masker = Masker(secrets)
-    found = [entry if entry.plain else entry.with_text(masker.mask) for entry in kept]
-    return [entry.with_text(masker.again) for entry in found] if masker.known else found
+    masked_events = [entry if entry.plain else entry.with_text(masker.mask) for entry in events_]
+    return [entry.with_text(masker.again) for entry in masked_events] if masker.known else masked_events
 
 
 class MemoryLog(Log):
     """A log in memory. Its owner takes the events from there."""
 
     def __init__(
-        self, writer: str, kept: list[BufferedEvent], *, clock: Clock = system, origin: float = 0.0,
+        self, writer: str, events_: list[BufferedEvent], *, clock: Clock = system, origin: float = 0.0,
         events: list[Event] | None = None,
     ) -> None:  # fmt: skip
-        """Makes a log that appends to `kept`, which several writers may share. All times are since `origin`. `events`:
+        """Makes a log that appends to `events_`, which several writers may share. All times are since `origin`. `events`:
         gets the event of each entry as it is, for a reader in this process."""
-        self._writer, self._kept, self._clock, self._origin = writer, kept, clock, origin
+        self._writer, self._kept, self._clock, self._origin = writer, events_, clock, origin
         self._events = events
         self.lost = None
 
@@ -251,24 +251,26 @@ def _named(run: str, trial: str | None, writer: str) -> str:
 
 
 def lines_of(
-    kept: Iterable[BufferedEvent], *, run: str, began: datetime, after_s: float, seqs: dict[str, int]
+    events_: Iterable[BufferedEvent], *, run: str, began: datetime, after_s: float, seqs: dict[str, int]
 ) -> Iterator[bytes]:
     """The lines of buffered events, moved by `after_s` seconds, in a run that began at `began`. `seqs`: the number of
     lines of each writer, which is counted on."""
-    texts = _texts_of(kept, run=run, began=began, after_s=after_s, seqs=seqs)
+    texts = _texts_of(events_, run=run, began=began, after_s=after_s, seqs=seqs)
     return (text.encode("utf-8", "surrogatepass") for text in texts)
 
 
 def _texts_of(
-    kept: Iterable[BufferedEvent], *, run: str, began: datetime, after_s: float, seqs: dict[str, int]
+    events_: Iterable[BufferedEvent], *, run: str, began: datetime, after_s: float, seqs: dict[str, int]
 ) -> Iterator[str]:
-    at_s, of, head = math.nan, "", ""
+    at_s, run_text, head = math.nan, "", ""
     whose: str | None = None
-    for writer, since_s, trial, text, _ in kept:
+    for writer, since_s, trial, text, _ in events_:
         seqs[writer] = seq = seqs.get(writer, 0) + 1
-        if since_s != at_s or writer != of or trial != whose:  # many events of a trial have one moment in virtual time
+        if (
+            since_s != at_s or writer != run_text or trial != whose
+        ):  # many events of a trial have one moment in virtual time
             t = round(after_s + since_s, 6)
-            at_s, of, whose, head = since_s, writer, trial, _head(iso(later(began, t)), t, run, trial, writer)
+            at_s, run_text, whose, head = since_s, writer, trial, _head(iso(later(began, t)), t, run, trial, writer)
         spelt = text if isinstance(text, str) else encode_event(text.moved(after_s))
         yield f"{head}{seq}, {spelt}\n"
 
@@ -286,7 +288,7 @@ def _mend(path: Path) -> int:
     """Ends a line that a killed writer left cut. Returns the number of lines in the file."""
     if not path.exists():
         return 0
-    with opened(path) as file:
+    with open_regular(path) as file:
         data = file.read()
     if data and not data.endswith(b"\n"):
         with path.open("ab") as end:

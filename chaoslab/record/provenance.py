@@ -22,21 +22,23 @@ OTHERS = ("groq", "httpx", "langchain", "langchain-core", "langchain-groq", "lan
 def code() -> dict[str, str]:
     """By name: the log's version, Python's, a digest of each of the lab's packages, and the versions of other
     packages."""
-    found = {"log": str(VERSION), "python": ".".join(platform.python_version_tuple()[:2])}
-    found |= {name: digest_of(name) for name in OWN}
-    return found | {name: _version(name) for name in OTHERS}
+    digests = {"log": str(VERSION), "python": ".".join(platform.python_version_tuple()[:2])}
+    digests |= {name: digest_of(name) for name in OWN}
+    return digests | {name: _version(name) for name in OTHERS}
 
 
 def revision(folder: Path | None = None) -> str:
     """The commit of the Git work tree around the folder (by default the current one), in 12 hex digits; empty if there
     is none or it cannot be read. What is changed and not committed is not told."""
-    there = (folder or Path()).absolute()
-    git = next((place / ".git" for place in (there, *there.parents) if (place / ".git").exists()), None)
+    git_dir = (folder or Path()).absolute()
+    git = next(
+        (git_folder / ".git" for git_folder in (git_dir, *git_dir.parents) if (git_folder / ".git").exists()), None
+    )
     try:
-        found = _head(git) if git is not None else ""
+        commit = _head(git) if git is not None else ""
     except (OSError, ValueError):
         return ""
-    return found[:12] if re.fullmatch(r"[0-9a-f]{40,64}", found) else ""
+    return commit[:12] if re.fullmatch(r"[0-9a-f]{40,64}", commit) else ""
 
 
 def changes(*, but: Path | None = None) -> str:
@@ -67,21 +69,21 @@ def _head(git: Path) -> str:
     if not name:
         return kind
     common = git / (git / "commondir").read_text().strip() if (git / "commondir").is_file() else git
-    for place in (git / name, common / name):
-        if place.is_file():
-            return place.read_text().strip()
+    for git_folder in (git / name, common / name):
+        if git_folder.is_file():
+            return git_folder.read_text().strip()
     packed = (line.split() for line in (common / "packed-refs").read_text().splitlines())
-    return next((words[0] for words in packed if words[1:] == [name]), "")
+    return next((head_words[0] for head_words in packed if head_words[1:] == [name]), "")
 
 
 def changed(recorded: dict[str, str], now: dict[str, str]) -> list[str]:
     """The differences in words: "agent has changed", "langchain is 1.4.8, was 1.4.7"."""
-    words = []
+    command = []
     for name in sorted(recorded.keys() | now.keys()):
         was, is_now = recorded.get(name, ABSENT), now.get(name, ABSENT)
         if was != is_now and not (name in OWN and was == ABSENT):  # each container holds only what it runs
-            words.append(f"{name} has changed" if name in OWN else f"{name} is {is_now}, was {was}")
-    return words
+            command.append(f"{name} has changed" if name in OWN else f"{name} is {is_now}, was {was}")
+    return command
 
 
 def digest_of(name: str) -> str:
@@ -90,16 +92,16 @@ def digest_of(name: str) -> str:
     spec = find_spec(name if name == PACKAGE else f"{PACKAGE}.{name}")
     if spec is None or not spec.submodule_search_locations:
         return ABSENT
-    found, places = hashlib.blake2b(digest_size=6), list[tuple[list[str], str]]()
+    digest_, places = hashlib.blake2b(digest_size=6), list[tuple[list[str], str]]()
     root = spec.submodule_search_locations[0]
     for folder, inner, files in os.walk(root):  # a Path each would take as long again
-        place = [part for part in folder.removeprefix(root).split(os.sep) if part]
-        inner[:] = [name for name in inner if name != "__pycache__" and (place or name not in PARTS)]
-        places += (([*place, name], f"{folder}{os.sep}{name}") for name in files if name.endswith((".py", ".json")))
+        path_ = [chunk for chunk in folder.removeprefix(root).split(os.sep) if chunk]
+        inner[:] = [name for name in inner if name != "__pycache__" and (path_ or name not in PARTS)]
+        places += (([*path_, name], f"{folder}{os.sep}{name}") for name in files if name.endswith((".py", ".json")))
     for parts, path in sorted(places):
         with open(path, "rb") as file:
-            found.update("/".join(parts).encode() + b"\0" + file.read() + b"\0")
-    return found.hexdigest()
+            digest_.update("/".join(parts).encode() + b"\0" + file.read() + b"\0")
+    return digest_.hexdigest()
 
 
 def _version(package: str) -> str:

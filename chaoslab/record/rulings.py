@@ -54,9 +54,13 @@ class Rulings:
     def of_whole(self, torn: Collection[str]) -> Rulings:
         """The same without the trials that passed and of which the log has lost lines since: nobody can read what let
         them pass. `torn`: these trials."""
-        passed = {trial for trial in torn if (own := self.by_trial.get(trial)) and own.state is RulingState.PASSED}
-        left = {trial: ruling for trial, ruling in self.by_trial.items() if trial not in passed}
-        return replace(self, by_trial=left) if passed else self
+        passed = {
+            trial
+            for trial in torn
+            if (own_rulings := self.by_trial.get(trial)) and own_rulings.state is RulingState.PASSED
+        }
+        left_out = {trial: ruling for trial, ruling in self.by_trial.items() if trial not in passed}
+        return replace(self, by_trial=left_out) if passed else self
 
     @classmethod
     def read(cls, folder: Path) -> Rulings | None:
@@ -70,19 +74,19 @@ class Rulings:
         by_trial: dict[str, TrialRuling] = {}
         cut: list[int] = []
         for number, data in enumerate(lines_of(path), 1):
-            found = _object(data)
-            state = _state(found.get("state"))
-            if isinstance(found.get("scenario"), str):
-                head = found
+            rulings_ = _object(data)
+            state = _state(rulings_.get("state"))
+            if isinstance(rulings_.get("scenario"), str):
+                head = rulings_
             elif state is None:
                 cut.append(number)
-            elif "trial" in found:
-                reasons = _texts(found.get("reasons"))
-                by_trial[str(found["trial"])] = TrialRuling(
-                    state, reasons, _text(found.get("again")), found.get("harm") is True
+            elif "trial" in rulings_:
+                reasons = _texts(rulings_.get("reasons"))
+                by_trial[str(rulings_["trial"])] = TrialRuling(
+                    state, reasons, _text(rulings_.get("again")), rulings_.get("harm") is True
                 )
             else:
-                end = found
+                end = rulings_
         return cls(
             scenario=_text(head.get("scenario")), asked=_texts(head.get("asked")),
             trials=trials if isinstance(trials := head.get("trials"), int) else 0, by_trial=by_trial,
@@ -107,22 +111,22 @@ class RulingsFile:
             self._write(scenario=self.scenario, asked=self.asked, trials=self.trials)
         self._write(trial=trial, **vars(ruling))
 
-    def end(self, state: RulingState, why: Sequence[str]) -> None:
+    def end(self, state: RulingState, reason: Sequence[str]) -> None:
         """Writes the ruling on the whole. Raises OSError: it cannot be written."""
-        self._write(state=state, why=why)
+        self._write(state=state, why=reason)
 
     def _write(self, **fields: Any) -> None:
-        told = {name: value for name, value in fields.items() if value}
+        line_ = {name: value for name, value in fields.items() if value}
         with (self.folder / FILE).open("ab") as file:
-            file.write(json.dumps(told, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n")
+            file.write(json.dumps(line_, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n")
 
 
 def _object(data: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(data)
+        value_ = json.loads(data)
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return value_ if isinstance(value_, dict) else {}
 
 
 def _state(value: Any) -> RulingState | None:
@@ -134,4 +138,4 @@ def _text(value: Any) -> str:
 
 
 def _texts(value: Any) -> tuple[str, ...]:
-    return tuple(_text(each) for each in value if isinstance(each, str)) if isinstance(value, list) else ()
+    return tuple(_text(text) for text in value if isinstance(text, str)) if isinstance(value, list) else ()

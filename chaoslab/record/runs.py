@@ -73,7 +73,7 @@ class Run:
         else:
             run = cls(folder, logs / folder, clock.monotonic(), now)
             started = iso(clock.utc())
-        for writer in (each for each in writers if each != MAIN):
+        for writer in (folder_name for folder_name in writers if folder_name != MAIN):
             (run.folder / f"{writer}.log").touch()
         run._save(started=started, writers=writers)
         announce(run.folder)
@@ -107,16 +107,16 @@ class Run:
         try:
             if not _NAME.fullmatch(name):
                 raise files.Unreadable("is no run's folder", missing=True)
-            data = files.json_of(folder / "run.json")
-            told: Run = _TOLD.made(data if isinstance(data, dict) else {})
-            return cls(name, folder, told.origin, told.now)
+            data = files.read_json(folder / "run.json")
+            stated_run: Run = _TOLD.made(data if isinstance(data, dict) else {})
+            return cls(name, folder, stated_run.origin, stated_run.now)
         except files.Unreadable as error:
             if not error.missing:
-                raise LookupError(_said(folder, error)) from None
+                raise LookupError(_describe_unreadable(folder, error)) from None
             if name != ALONE:
                 raise LookupError(f"no run is called '{name[:NAME_MAX]}' in {logs}") from None
         except ValueError as error:
-            raise LookupError(_said(folder, error)) from None
+            raise LookupError(_describe_unreadable(folder, error)) from None
         folder.mkdir(parents=True, exist_ok=True)
         run = cls(name, folder, clock.monotonic(), now)
         run._save(started=iso(clock.utc()))
@@ -124,40 +124,40 @@ class Run:
 
     def _save(self, *, started: str, writers: Sequence[str] = ()) -> None:
         data = {"name": self.name, "origin": self.origin, "now": self.now, "started": started, "writers": [*writers]}
-        if found := revision():
-            data["revision"] = found
+        if commit := revision():
+            data["revision"] = commit
             if changed := changes():
                 data["changed"] = changed
         # `alone` is made on demand, maybe by two threads or processes at once: each writes a file of its own.
-        with files.replacing(self.folder / "run.json") as part:
-            part.write_text(json.dumps(data, indent=2) + "\n")
+        with files.replace_file(self.folder / "run.json") as draft:
+            draft.write_text(json.dumps(data, indent=2) + "\n")
 
 
 def revision_of(folder: Path, name: str = "revision") -> str:
     """The commit at which the run in this folder was made; empty if its run.json names none. `name`: "changed" for the
     digest of what was not committed."""
     try:
-        found = files.json_of(folder / "run.json")[name]
+        commit = files.read_json(folder / "run.json")[name]
     except (ValueError, TypeError, KeyError):
         return ""
-    return found[:REVISION_MAX] if isinstance(found, str) else ""
+    return commit[:REVISION_MAX] if isinstance(commit, str) else ""
 
 
-def note_command(folder: Path, words: Sequence[str]) -> None:
+def note_command(folder: Path, command: Sequence[str]) -> None:
     """Writes down in run.json the words of the command that makes such a run again. Raises OSError: it cannot be
     written."""
-    data = {**files.json_of(folder / "run.json"), "again": [*words]}
-    with files.replacing(folder / "run.json") as part:
-        part.write_text(json.dumps(data, indent=2) + "\n")
+    data = {**files.read_json(folder / "run.json"), "again": [*command]}
+    with files.replace_file(folder / "run.json") as draft:
+        draft.write_text(json.dumps(data, indent=2) + "\n")
 
 
 def command_of(folder: Path) -> list[str]:
     """The words that `note_command` wrote; none if there are none."""
     try:
-        found = files.json_of(folder / "run.json")["again"]
+        command = files.read_json(folder / "run.json")["again"]
     except (ValueError, TypeError, KeyError):
         return []
-    return [each for each in found if isinstance(each, str)] if isinstance(found, list) else []
+    return [word for word in command if isinstance(word, str)] if isinstance(command, list) else []
 
 
 def announce(folder: Path) -> None:
@@ -191,19 +191,19 @@ _STAMPED = re.compile(r"(\d{8}-\d{6})(?:-(\d+))?", re.ASCII)
 
 def names(logs: Path) -> dict[str, list[Path]]:
     """The folders of all runs by the name in their run.json, the newest last."""
-    found: dict[str, list[Path]] = {}
+    folders_by_name: dict[str, list[Path]] = {}
     folders = (path for path in logs.glob("*") if not path.is_symlink() and (path / "run.json").is_file())
     for folder in sorted(folders, key=_age):
         try:
-            name = files.json_of(folder / "run.json")["name"]
+            name = files.read_json(folder / "run.json")["name"]
         except (ValueError, TypeError, KeyError):  # it is no run that could be named
             continue
         if isinstance(name, str):
-            found.setdefault(name, []).append(folder)
-    return found
+            folders_by_name.setdefault(name, []).append(folder)
+    return folders_by_name
 
 
-def began(folder: Path) -> datetime | None:
+def find_start(folder: Path) -> datetime | None:
     """The moment (UTC) in the name of a run's folder, or None."""
     match = _STAMPED.fullmatch(folder.name)
     try:
@@ -225,7 +225,7 @@ def _age(folder: Path) -> tuple[str, int, str]:
     return (match[1], int(match[2] or 1), "") if match else ("", 0, folder.name)
 
 
-def _said(folder: Path, error: ValueError) -> str:
+def _describe_unreadable(folder: Path, error: ValueError) -> str:
     return f"{folder / 'run.json'} does not describe a run ({error}): delete {folder}"
 
 

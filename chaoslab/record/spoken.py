@@ -84,7 +84,7 @@ class KeptReplies:
         cut: dict[str, Sequence[int]] = {}
         notes: tuple[str, ...] = ()
         try:
-            with files.readable():
+            with files.translate_errors():
                 if numbers := _read_lines(folder / OPINIONS, replies):
                     cut[OPINIONS] = numbers
         except files.Unreadable as error:
@@ -97,15 +97,15 @@ class KeptReplies:
         return Spoken(self.replies) if self.replies else SILENT
 
 
-def keep(folder: Path, name: str, **fields: Any) -> None:
+def append_reply(folder: Path, name: str, **fields: Any) -> None:
     """Appends a line to a file of a run's folder, on a line of its own even if the last one was cut. Raises OSError: it
     cannot be written."""
-    told = {key: value for key, value in fields.items() if value is not None and value is not False and value != ""}
+    stated = {key: value for key, value in fields.items() if value is not None and value is not False and value != ""}
     with (folder / name).open("ab+") as file:
         end = file.seek(0, os.SEEK_END)
         file.seek(max(0, end - 1))
         cut = file.read(1) not in (b"", b"\n")
-        file.write(b"\n" * cut + json.dumps(told).encode() + b"\n")
+        file.write(b"\n" * cut + json.dumps(stated).encode() + b"\n")
 
 
 _REPLY = Shape.of(JudgeReply)

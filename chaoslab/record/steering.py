@@ -59,10 +59,10 @@ class RunSteering:
         # Asked between any two trials: `Path.exists` takes four times as long.
         if os.access(f"{folder}/{FILE}", os.F_OK):
             with suppress(ValueError, OSError):
-                data = files.json_of(folder / FILE)
+                data = files.read_json(folder / FILE)
                 if isinstance(data, dict):
-                    made: RunSteering = _SHAPE.made(data)
-                    return made
+                    steering: RunSteering = _SHAPE.made(data)
+                    return steering
         return NOTHING
 
 
@@ -70,7 +70,7 @@ NOTHING = RunSteering()
 _SHAPE = Shape.of(RunSteering)
 
 
-def steer(folder: Path, words: Sequence[str]) -> list[str]:
+def steer(folder: Path, changes_asked: Sequence[str]) -> list[str]:
     """Asks for these beside all that was asked for before: pause, resume, stop, NAME=chance as in TOXIC_PROB=0.3,
     FAULT=off or FAULT=on, manager=pause or manager=resume. Returns what will happen, a line each. Raises ValueError: a
     word is none of these, or the run cannot do it; the message says why. OSError: it cannot be written."""
@@ -81,22 +81,22 @@ def steer(folder: Path, words: Sequence[str]) -> list[str]:
         raise ValueError(f"{folder.name} has not begun yet: its log does not tell its plan")
     if of_gateway(started):
         raise ValueError(f"{folder.name} has no levers: chaoslab gateway has some, and chaoslab exec with --levers")
-    asked, told = RunSteering.read(folder), []
-    for word in words:
-        change, said = _asked(folder.name, started, asked, word)
-        asked = replace(asked, **change)
-        told.append(said)
-    for word in filter(_OF_MANAGER.__contains__, words):
+    steering, outcomes = RunSteering.read(folder), []
+    for word in changes_asked:
+        change, outcome = _read_change(folder.name, started, steering, word)
+        steering = replace(steering, **change)
+        outcomes.append(outcome)
+    for word in filter(_OF_MANAGER.__contains__, changes_asked):
         if word == "manager=pause":
             levers.pull(folder / PAUSED, "somebody paused it")
         else:
             levers.release(folder / PAUSED)
-    with files.replacing(folder / FILE) as part:
-        part.write_text(json.dumps(vars(asked)) + "\n")
-    return told
+    with files.replace_file(folder / FILE) as draft:
+        draft.write_text(json.dumps(vars(steering)) + "\n")
+    return outcomes
 
 
-def _asked(run: str, started: RunStarted, asked: RunSteering, word: str) -> tuple[dict[str, Any], str]:
+def _read_change(run: str, started: RunStarted, steering: RunSteering, word: str) -> tuple[dict[str, Any], str]:
     """The change of the wishes that a word asks for, and the words for it."""
     name, _, value = word.rpartition("=")
     if word in _WORDS:
@@ -106,31 +106,31 @@ def _asked(run: str, started: RunStarted, asked: RunSteering, word: str) -> tupl
             raise ValueError(f"{run} has no proxy manager: only a lab of real time has one")
         return {}, _OF_MANAGER[word]
     if name in CHANCES:
-        found = _chance(asked, name, value)
+        change = _read_chance(steering, name, value)
         if not of_lab(started):
             raise ValueError(f"{run} is made of its seed and plan alone: only a lab of real time takes other chances")
-        return found
+        return change
     if name and value in ("off", "on"):
-        if name not in (there := planned(started)):
-            raise ValueError(f"{name[:60]!r} is no fault of the run's plan: {did_you_mean(name, there)}")
-        off = [*(each for each in asked.off if each != name), *([name] if value == "off" else [])]
-        return {"off": off}, f"'{name}' is {value} from the next trial on"
+        if name not in (fault_names := list_planned(started)):
+            raise ValueError(f"{name[:60]!r} is no fault of the run's plan: {did_you_mean(name, fault_names)}")
+        faults_off = [*(fault for fault in steering.off if fault != name), *([name] if value == "off" else [])]
+        return {"off": faults_off}, f"'{name}' is {value} from the next trial on"
     raise ValueError(f"{word[:40]!r} should be {KNOWN}")
 
 
-def _chance(asked: RunSteering, name: str, value: str) -> tuple[dict[str, Any], str]:
+def _read_chance(steering: RunSteering, name: str, value: str) -> tuple[dict[str, Any], str]:
     try:
         chance = float(value)
     except ValueError:
         chance = -1.0
     if not 0 <= chance <= 1:
         raise ValueError(f"{name} should be from 0 to 1, as in {name}=0.3, and not {value[:40]!r}")
-    return {"chances": {**asked.chances, name: chance}}, f"{name} is {chance:g} from the next trial on"
+    return {"chances": {**steering.chances, name: chance}}, f"{name} is {chance:g} from the next trial on"
 
 
-def planned(started: RunStarted) -> list[str]:
+def list_planned(started: RunStarted) -> list[str]:
     """The names of the injections of a run's plan."""
-    return [each["name"] for each in started.injections]
+    return [injection["name"] for injection in started.injections]
 
 
 def of_lab(started: RunStarted) -> bool:

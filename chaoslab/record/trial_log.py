@@ -25,7 +25,7 @@ E = TypeVar("E", bound=Event)
 class Later(Protocol):
     """An object that becomes events when the log is read."""
 
-    def event(self, part: str, requests: Requests, t: float, /) -> Event:
+    def event(self, phase: str, requests: Requests, t: float, /) -> Event:
         """The event of the part noted under this name, at the moment `t`. It is called once, in the order of noting."""
 
 
@@ -38,12 +38,12 @@ class _Spelt(NamedTuple):
     moving: dict[int, Event]
 
     @classmethod
-    def of(cls, kept: Sequence[BufferedEvent]) -> _Spelt:
-        if not kept:
+    def of(cls, events_: Sequence[BufferedEvent]) -> _Spelt:
+        if not events_:
             return cls((), "", {})
-        _, times, _, found, _ = zip(*kept, strict=True)
-        moving = {n: text for n, text in enumerate(found) if isinstance(text, Event)}
-        texts = [*found]
+        _, times, _, texts_, _ = zip(*events_, strict=True)
+        moving = {n: text for n, text in enumerate(texts_) if isinstance(text, Event)}
+        texts = [*texts_]
         for n in moving:
             texts[n] = ""
         return cls(times, "\n".join(texts), moving)
@@ -52,8 +52,8 @@ class _Spelt(NamedTuple):
         texts: list[str | Event] = [*self.texts.split("\n")] if self.times else []
         for n, event in self.moving.items():
             texts[n] = event
-        each = zip(self.times, texts, strict=True)
-        return [_tuple(BufferedEvent, (WRITER, t, trial, text, True)) for t, text in each]
+        rows = zip(self.times, texts, strict=True)
+        return [_tuple(BufferedEvent, (WRITER, t, trial, text, True)) for t, text in rows]
 
 
 class TrialLog:
@@ -92,10 +92,10 @@ class TrialLog:
     def note(self, noted: Event) -> None:
         self._lines.append((self._now(), noted, ""))
 
-    def note_part(self, noted: Later, part: str) -> float:
+    def note_part(self, noted: Later, phase: str) -> float:
         """Notes a part of it, and returns the moment."""
         now_s = self._now()
-        self._lines.append((now_s, noted, part))
+        self._lines.append((now_s, noted, phase))
         return now_s
 
     def mark(self) -> None:
@@ -114,8 +114,8 @@ class TrialLog:
 
     def note_at_mark(self, noted: Iterable[Event]) -> None:
         """Notes events at the marked place and moment, before all that came later; at the end if there is no mark."""
-        place, moment = self._mark or (len(self._lines), self._now())
-        self._lines[place:place] = [(moment, each, "") for each in noted]
+        position, moment = self._mark or (len(self._lines), self._now())
+        self._lines[position:position] = [(moment, event, "") for event in noted]
 
     def under_way(self) -> list[str]:
         """The functions whose calls have begun and are not over."""
@@ -131,11 +131,11 @@ class TrialLog:
 
     def noted(self, kind: type[E]) -> Iterator[E]:
         """All events of a kind so far, except those of a `Later`."""
-        return (noted for _, noted, part in self._lines if not part and isinstance(noted, kind))
+        return (noted for _, noted, phase in self._lines if not phase and isinstance(noted, kind))
 
     def called(self) -> frozenset[str]:
         """The names of the functions that were called. To be used before the history is read."""
-        return frozenset(noted.name for _, noted, part in self._lines if part == "begin")
+        return frozenset(noted.name for _, noted, phase in self._lines if phase == "begin")
 
     @property
     def history(self) -> History:
@@ -179,20 +179,20 @@ class TrialLog:
             yield from self._timed
             return
         self.requests.turn = 1
-        for moment, noted, part in self._lines:
+        for moment, noted, phase in self._lines:
             t = round(moment - self.origin, 6)
             if isinstance(noted, TurnStarted):
                 self.requests.turn = noted.turn
-            yield t, noted.event(part, self.requests, t) if part else noted
+            yield t, noted.event(phase, self.requests, t) if phase else noted
 
     @property
     def kept(self) -> list[BufferedEvent]:
         """The events of `history`, as a run's folder takes them, without secrets."""
         if self.spelt is not None:
             return self.spelt
-        found = [BufferedEvent.of(r.writer, r.t, r.trial, r.event) for r in self.history.records]
-        self.plain = not self.secrets and all(event.plain for event in found)
-        return found if self.plain else masked(found, self.secrets)
+        events_ = [BufferedEvent.of(r.writer, r.t, r.trial, r.event) for r in self.history.records]
+        self.plain = not self.secrets and all(event.plain for event in events_)
+        return events_ if self.plain else masked(events_, self.secrets)
 
     def __getstate__(self) -> dict[str, Any]:
         """The state for another process, which cannot note more. Most logs are never read there, so they stay

@@ -9,7 +9,7 @@ from math import inf
 from pathlib import Path
 
 from chaoslab.core.events import AttemptEvent, Effect, PromptFinished, PromptStarted
-from chaoslab.record.gaps import Gap, at_end, between, ends_of, missing
+from chaoslab.record.gaps import Gap, find_gap_at_end, find_gaps_between, find_missing, read_ends
 from chaoslab.record.held import is_written
 from chaoslab.record.history import History, cut_of, notes_of, place_in_time
 from chaoslab.record.lines import Record, log_files, records_of
@@ -61,33 +61,33 @@ class TrialStream:
         if not paths:
             raise FileNotFoundError(f"no logs in {self._folder}")
         self._cut.clear()
-        self.running, ends = is_written(self._folder), ends_of(self._folder)
+        self.running, ends = is_written(self._folder), read_ends(self._folder)
         self._kept = KeptReplies.read(self._folder)
-        self._gaps = missing(ends, [path.name for path in paths])
+        self._gaps = find_missing(ends, [path.name for path in paths])
         writers = [self._records(path, ends.get(path.name, 0)) for path in paths]
         return self._whole(writers[0] if len(writers) == 1 else merge(*writers, key=place_in_time))
 
-    def _records(self, path: Path, least: int) -> Iterator[Record]:
-        """The records of one log, which are in order. `least`: as in `gaps.of_log`."""
+    def _records(self, path: Path, end_min: int) -> Iterator[Record]:
+        """The records of one log, which are in order. `end_min`: as in `gaps.of_log`."""
         before: Record | None = None
         for record in records_of(path, cut=partial(self._note_cut, path.name)):
             if before is None or record.seq != before.seq + 1:
-                self._gaps += between(path.name, before, [record])
+                self._gaps += find_gaps_between(path.name, before, [record])
             if before is not None and (
                 record.t < before.t or record.seq <= before.seq or record.writer != before.writer
             ):
                 raise Unordered(f"{path.name}: a line is earlier than the one before, or not of its writer")
             before = record
             yield record
-        self._gaps += at_end(path.name, before, least=least, cut=self._cut.get(path.name, ()))
+        self._gaps += find_gap_at_end(path.name, before, least=end_min, cut=self._cut.get(path.name, ()))
 
     def _note_cut(self, log: str, number: int) -> None:
         self._cut.setdefault(log, []).append(number)
 
     def _whole(self, records: Iterable[Record]) -> Iterator[History]:
         """The records, cut where no trial is under way."""
-        own: list[Record] = []
-        here: set[str] = set()
+        records_: list[Record] = []
+        trials_: set[str] = set()
         past: set[str] = set()
         under_way: set[str | None] = set()
         last = ""
@@ -99,22 +99,22 @@ class TrialStream:
                         under_way.add(None)  # its parts are joined by number, and no event tells its end
                 else:
                     if kind is PromptStarted:
-                        if len(own) >= self._least and not under_way:
-                            yield self._history(own, until=record.t)
-                            past |= here
-                            own, here = [], set()
+                        if len(records_) >= self._least and not under_way:
+                            yield self._history(records_, until=record.t)
+                            past |= trials_
+                            records_, trials_ = [], set()
                         under_way.add(trial)
                     elif kind is PromptFinished:
                         under_way.discard(trial)
-                    if trial not in here:
+                    if trial not in trials_:
                         if trial in past:
                             raise Unordered(f"trial {trial} goes on after others began")
-                        here.add(trial)
+                        trials_.add(trial)
                         if kind not in _MARKS:
                             under_way.add(trial)  # its beginning is lost, so a gap far behind may be one of its own
                     last = trial
-            own.append(record)
-        yield self._history(own, until=inf)
+            records_.append(record)
+        yield self._history(records_, until=inf)
 
     def _history(self, records: list[Record], *, until: float) -> History:
         history = History(records, ordered=True, running=self.running, spoken=self._kept.spoken, gaps=self._gaps)
@@ -132,11 +132,11 @@ def stories(folder: Path, trials: Collection[str | None]) -> History:
 
 
 def _stories(parts: Iterable[History], trials: Collection[str | None]) -> History:
-    found, torn, spoken = list[Record](), dict[str, str](), SILENT
-    for part in parts:
-        found += [record for record in part if record.trial in trials]
-        torn |= {trial: gap for trial, gap in part.torn.items() if trial in trials}
-        spoken = part.spoken
-    history = History(found, ordered=True, spoken=spoken)
+    records_, torn, spoken = list[Record](), dict[str, str](), SILENT
+    for history_ in parts:
+        records_ += [record for record in history_ if record.trial in trials]
+        torn |= {trial: gap for trial, gap in history_.torn.items() if trial in trials}
+        spoken = history_.spoken
+    history = History(records_, ordered=True, spoken=spoken)
     history.torn = torn  # only the whole run tells which trials a gap touches
     return history

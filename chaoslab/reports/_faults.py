@@ -27,7 +27,7 @@ class MetFault:
     @classmethod
     def by_place(cls, records: Sequence[Record]) -> dict[int, MetFault]:
         """A trial's faults, each by the index of the record that witnessed it, or else of its latest stage."""
-        found: dict[Place, MetFault] = {}
+        faults: dict[Place, MetFault] = {}
         numbers: dict[Place, int] = {}
         ended: dict[tuple[str, int, int], events.CallFinished] = {}
         disturbed: dict[tuple[str, int, int], events.CallDisturbed] = {}
@@ -38,14 +38,14 @@ class MetFault:
                 case events.CallDisturbed():
                     disturbed[event.target, event.request, event.attempt] = event
                 case _ if isinstance(event, events.Stage):
-                    place = (event.fault, event.injection, event.target, event.request, event.attempt)
-                    met = found.setdefault(place, cls())
-                    if not met.witnessed:
-                        numbers[place] = number
-                    met.stages.append(event)
-        for place, met in found.items():
-            met.ended, met.disturbed = ended.get(place[2:]), disturbed.get(place[2:])
-        return {numbers[place]: met for place, met in found.items()}
+                    key = (event.fault, event.injection, event.target, event.request, event.attempt)
+                    fault = faults.setdefault(key, cls())
+                    if not fault.witnessed:
+                        numbers[key] = number
+                    fault.stages.append(event)
+        for key, fault in faults.items():
+            fault.ended, fault.disturbed = ended.get(key[2:]), disturbed.get(key[2:])
+        return {numbers[key]: fault for key, fault in faults.items()}
 
     @property
     def witnessed(self) -> events.FaultWitnessed | None:
@@ -56,26 +56,26 @@ class MetFault:
         stage = self.stages[0]
         source = "" if stage.injection.startswith(f"{stage.fault} on ") else f" ({stage.injection})"
         head = f"{stage.target} {stage.request}.{stage.attempt} {stage.fault}{source}"
-        if met := self.witnessed:
-            return f"{head}: {line(met.changed or met.evidence, WIDTH)} – witnessed"
+        if witness := self.witnessed:
+            return f"{head}: {line(witness.changed or witness.evidence, WIDTH)} – witnessed"
         params = next((s.params for s in self.stages if isinstance(s, events.FaultScheduled)), {})
         planned = f" {line(json.dumps(params, ensure_ascii=False), WIDTH)}" if params else ""
-        return f"{head}{planned}: {self._unmet()}"
+        return f"{head}{planned}: {self._explain_unmet()}"
 
-    def _unmet(self) -> str:
+    def _explain_unmet(self) -> str:
         if idle := next(
             (stage.idle for stage in self.stages if isinstance(stage, events.FaultHealed) and stage.idle), ""
         ):
             return f"armed, and {idle}"
         if any(isinstance(stage, events.FaultArmed) for stage in self.stages):
-            return f"ARMED AND NOT WITNESSED: {self._instead()}"
+            return f"ARMED AND NOT WITNESSED: {self._describe_instead()}"
         if any(isinstance(stage, events.FaultInjected) for stage in self.stages):
-            return f"INJECTED AND NOT WITNESSED: {self._instead()}"
+            return f"INJECTED AND NOT WITNESSED: {self._describe_instead()}"
         if self.ended is not None and (self.ended.status is not None or not self.ended.error):
             return "not injected: it found nothing to change"
-        return f"not injected: {self._instead()}"
+        return f"not injected: {self._describe_instead()}"
 
-    def _instead(self) -> str:
+    def _describe_instead(self) -> str:
         """The end of the attempt."""
         if self.disturbed is not None:
             return f"the lab itself got in the way ({self.disturbed.why})"

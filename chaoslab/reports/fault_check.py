@@ -6,40 +6,40 @@ from typing import Any
 from chaoslab.analysis.measures.delivery import CONFIDENCE, DeliveryCounts
 from chaoslab.core.fault import load, trait
 from chaoslab.core.inject import alone
-from chaoslab.reports.page import count, wrapped
+from chaoslab.reports.page import count, wrap
 
 NAME_WIDTH, SEAM_WIDTH, RATE_WIDTH = 22, 8, 23
 
 
-def head(chances: Sequence[float]) -> str:
+def render_head(chances: Sequence[float]) -> str:
     """The heading of the rows. Each rate is followed by its exact interval."""
     rates = "  ".join(f"{f'at {chance:g}':{RATE_WIDTH}}" for chance in chances)
     return f"{'fault':{NAME_WIDTH}}  {'seam':{SEAM_WIDTH}}  {rates}  witnessed of injected"
 
 
-def row(results: Sequence[DeliveryCounts], cells: int) -> str:
+def render_row(results: Sequence[DeliveryCounts], cells: int) -> str:
     """The results of one fault at one seam, each at a chance. `cells`: all cells of the check."""
     first = results[0]
-    said = f"{first.cell.fault:{NAME_WIDTH}}  {first.cell.seam:{SEAM_WIDTH}}  "
+    text = f"{first.cell.fault:{NAME_WIDTH}}  {first.cell.seam:{SEAM_WIDTH}}  "
     if first.refusal:
-        return f"{said}not there: {first.refusal}"
-    rates = "  ".join(f"{_rate(result, cells):{RATE_WIDTH}}" for result in results)
+        return f"{text}not there: {first.refusal}"
+    rates = "  ".join(f"{_format_rate(result, cells):{RATE_WIDTH}}" for result in results)
     injected, witnessed = sum(r.injected for r in results), sum(r.witnessed for r in results)
-    idle = sum(r.scheduled for r in results) - injected
-    said += f"{rates}  {witnessed:,} of {injected:,}"
-    if idle:
-        said += f"; {idle:,} had nothing to change"
-    return f"{said}  ← WRONG" if any(wrong(result, cells) for result in results) else said
+    unchanged_count = sum(r.scheduled for r in results) - injected
+    text += f"{rates}  {witnessed:,} of {injected:,}"
+    if unchanged_count:
+        text += f"; {unchanged_count:,} had nothing to change"
+    return f"{text}  ← WRONG" if any(find_problem(result, cells) for result in results) else text
 
 
-def _rate(result: DeliveryCounts, cells: int) -> str:
+def _format_rate(result: DeliveryCounts, cells: int) -> str:
     interval = result.interval(cells)
     if interval is None:
         return "no call"
     return f"{result.scheduled / result.eligible:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
 
 
-def wrong(result: DeliveryCounts, cells: int) -> str:
+def find_problem(result: DeliveryCounts, cells: int) -> str:
     """The reason, in words, that a cell does not prove its fault's delivery; empty if it does."""
     if result.refusal:
         return ""
@@ -50,54 +50,58 @@ def wrong(result: DeliveryCounts, cells: int) -> str:
     if result.unlike:
         return result.unlike
     if not result.as_configured(cells):
-        return f"the rate {_rate(result, cells)} excludes {result.cell.chance:g}"
+        return f"the rate {_format_rate(result, cells)} excludes {result.cell.chance:g}"
     return ""
 
 
-def plain(results: Sequence[DeliveryCounts]) -> list[dict[str, Any]]:
+def check_data(results: Sequence[DeliveryCounts]) -> list[dict[str, Any]]:
     """The results as JSON values: counts, the exact interval of the rate, and the reasons against it or null."""
-    found = []
+    rows = []
     for result in results:
         interval = result.interval(len(results))
-        found.append(
+        rows.append(
             {
                 "fault": result.cell.fault, "seam": result.cell.seam, "chance": result.cell.chance,
                 "calls": result.cell.calls, "eligible": result.eligible, "scheduled": result.scheduled,
                 "injected": result.injected, "witnessed": result.witnessed, "refusal": result.refusal or None,
                 "interval": None if interval is None else [interval.low, interval.high],
                 "pieces": result.unlike if result.unlike is None else not result.unlike,
-                "wrong": wrong(result, len(results)) or None,
+                "wrong": find_problem(result, len(results)) or None,
             }
         )  # fmt: skip
-    return found
+    return rows
 
 
-def foot(results: Sequence[DeliveryCounts]) -> tuple[str, bool]:
+def render_foot(results: Sequence[DeliveryCounts]) -> tuple[str, bool]:
     """The result in lines, and True if all is well."""
-    taken = [result for result in results if not result.refusal]
-    bad = [(result, why) for result in results if (why := wrong(result, len(results)))]
+    delivered = [result for result in results if not result.refusal]
+    bad = [(result, problem) for result in results if (problem := find_problem(result, len(results)))]
     faults = sorted({result.cell.fault for result in results})
-    seams = dict.fromkeys((r.cell.fault, r.cell.seam) for r in taken)
-    met = {(r.cell.fault, r.cell.seam) for r in taken if r.injected}
-    never = [f"{fault} was never injected at a {seam}" for fault, seam in seams if (fault, seam) not in met]
-    nowhere = [fault for fault in faults if all(fault != each for each, _ in seams)]
-    elsewhere = [fault for fault in nowhere if alone(fault)]
-    never += [f"{fault} has no seam" for fault in nowhere if fault not in elsewhere or not taken]
-    lines = wrapped(
-        f"{count(len(faults), 'fault')}, {sum(r.eligible for r in taken):,} calls, "
-        f"{sum(r.injected for r in taken):,} faults injected, {sum(r.witnessed for r in taken):,} witnessed"
+    seams = dict.fromkeys((r.cell.fault, r.cell.seam) for r in delivered)
+    injected_pairs = {(r.cell.fault, r.cell.seam) for r in delivered if r.injected}
+    missing = [
+        f"{fault} was never injected at a {seam}" for fault, seam in seams if (fault, seam) not in injected_pairs
+    ]
+    without_seam = [fault for fault in faults if all(fault != name for name, _ in seams)]
+    elsewhere = [fault for fault in without_seam if alone(fault)]
+    missing += [f"{fault} has no seam" for fault in without_seam if fault not in elsewhere or not delivered]
+    lines = wrap(
+        f"{count(len(faults), 'fault')}, {sum(r.eligible for r in delivered):,} calls, "
+        f"{sum(r.injected for r in delivered):,} faults injected, {sum(r.witnessed for r in delivered):,} witnessed"
     )
-    if not bad and not never:
+    if not bad and not missing:
         untried = list[str]()
-        well = f"all rates are as configured (exact intervals, {CONFIDENCE:.1%} together)"
-        if own := [fault for fault in faults if fault not in elsewhere and trait(load(fault), "conditional")]:
-            well += f", but for those that are no chances, since a fault decides when it acts: {', '.join(own)}"
-        if pieces := [result.cell.fault for result in taken if result.unlike is not None]:
-            well += f"; the bytes arrive piece by piece as the page says of {', '.join(pieces)}"
+        summary = f"all rates are as configured (exact intervals, {CONFIDENCE:.1%} together)"
+        if conditional_faults := [
+            fault for fault in faults if fault not in elsewhere and trait(load(fault), "conditional")
+        ]:
+            summary += f", but for those that are no chances, since a fault decides when it acts: {', '.join(conditional_faults)}"
+        if pieces := [result.cell.fault for result in delivered if result.unlike is not None]:
+            summary += f"; the bytes arrive piece by piece as the page says of {', '.join(pieces)}"
         for where in dict.fromkeys(map(alone, elsewhere)):
             those = [fault for fault in elsewhere if alone(fault) == where]
-            untried += wrapped(f"not tried: {', '.join(those)}; {'each' if len(those) > 1 else 'it'} {where}")
-        return "\n".join([*lines, *wrapped(well), *untried]), True
-    lines += [text for r, why in bad for text in wrapped(f"WRONG: {r.cell.fault} at a {r.cell.seam}: {why}")]
-    lines += [text for why in never for text in wrapped(f"WRONG: {why}")]
+            untried += wrap(f"not tried: {', '.join(those)}; {'each' if len(those) > 1 else 'it'} {where}")
+        return "\n".join([*lines, *wrap(summary), *untried]), True
+    lines += [text for r, problem in bad for text in wrap(f"WRONG: {r.cell.fault} at a {r.cell.seam}: {problem}")]
+    lines += [text for problem in missing for text in wrap(f"WRONG: {problem}")]
     return "\n".join(lines), False

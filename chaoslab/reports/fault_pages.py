@@ -11,10 +11,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from chaoslab.base.jsonable import cut
+from chaoslab.base.jsonable import cut_text
 from chaoslab.base.registry import bundled, installed, names
 from chaoslab.core.fault import GROUP, Fault, load, trait
-from chaoslab.reports.page import WIDTH, wrapped
+from chaoslab.reports.page import WIDTH, wrap
 
 UNITS = {
     "_s": "seconds", "_bytes": "bytes", "_kb": "kilobytes", "_kb_s": "kilobytes a second", "_days": "days",
@@ -24,56 +24,56 @@ UNITS = {
 OTHERS = "of other packages"
 
 
-def catalogue() -> str:
+def render_catalogue() -> str:
     """All faults, a line each, by family. No fault of the lab's own is imported: its file's first line is read."""
     families: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
     for name, module in sorted(bundled(GROUP).items()):
-        families[module.split(".")[-2]].append((name, _subject(module)))
-    families[OTHERS] = [(name, _about(name)) for name in installed(GROUP)]
-    width = max(len(name) for found in families.values() for name, _ in found)
+        families[module.split(".")[-2]].append((name, _read_subject(module)))
+    families[OTHERS] = [(name, _describe_installed(name)) for name in installed(GROUP)]
+    width = max(len(name) for entries in families.values() for name, _ in entries)
     lines = []
-    for family, found in families.items():
-        if found:
-            lines += [family, *(cut(f"  {name:{width}}  {about}", WIDTH) for name, about in found), ""]
+    for family, entries in families.items():
+        if entries:
+            lines += [family, *(cut_text(f"  {name:{width}}  {about}", WIDTH) for name, about in entries), ""]
     lines.append("chaoslab faults NAME tells of one; chaoslab faults check proves that they arrive")
     return "\n".join(lines) + "\n"
 
 
-def plain(shown: Sequence[str]) -> list[dict[str, Any]]:
+def catalogue_data(chosen_names: Sequence[str]) -> list[dict[str, Any]]:
     """Faults as JSON values, all of them if none is named. One that cannot be used has an `error`. Raises LookupError:
     no such fault."""
     families = {name: module.split(".")[-2] for name, module in bundled(GROUP).items()}
-    found: list[dict[str, Any]] = []
-    for name in shown or names(GROUP):
+    rows: list[dict[str, Any]] = []
+    for name in chosen_names or names(GROUP):
         family = families.get(name)
         try:
             fault = load(name)
         except LookupError as error:
-            if shown:
+            if chosen_names:
                 raise
-            found.append({"fault": name, "family": family, "error": str(error.args[0])})
+            rows.append({"fault": name, "family": family, "error": str(error.args[0])})
             continue
         about = (inspect.getdoc(inspect.getmodule(fault)) or "").partition("\n\n")[0]
-        found.append(
+        rows.append(
             {
                 "fault": name, "family": family, "layer": fault.layer, "about": " ".join(about.split()),
-                "parameters": {each.name: parameter(fault, each).partition(": ")[2] for each in fields(fault)},
+                "parameters": {parameter_field.name: describe_parameter(fault, parameter_field).partition(": ")[2] for parameter_field in fields(fault)},
                 "example": trait(fault, "example") or None,
             }
         )  # fmt: skip
-    return found
+    return rows
 
 
-def _subject(module: str) -> str:
+def _read_subject(module: str) -> str:
     """The first line of a module's docstring."""
     spec = find_spec(module)
     assert spec is not None
     assert spec.origin is not None
-    said = ast.get_docstring(ast.parse(Path(spec.origin).read_text(encoding="utf-8"))) or ""
-    return said.partition("\n\n")[0].replace("\n", " ")
+    docstring = ast.get_docstring(ast.parse(Path(spec.origin).read_text(encoding="utf-8"))) or ""
+    return docstring.partition("\n\n")[0].replace("\n", " ")
 
 
-def _about(name: str) -> str:
+def _describe_installed(name: str) -> str:
     """The first line on a plug-in's fault, or the reason that it cannot be used."""
     try:
         return (inspect.getdoc(load(name)) or "").partition("\n")[0]
@@ -81,19 +81,19 @@ def _about(name: str) -> str:
         return str(error.args[0])
 
 
-def page(name: str, seen: Sequence[tuple[str, Sequence[str]]]) -> str:
-    """The page of a fault. `seen`: what a caller sees of it, as the name of a seam and lines of a trial's story. Raises
+def render_page(name: str, examples: Sequence[tuple[str, Sequence[str]]]) -> str:
+    """The page of a fault. `examples`: what a caller sees of it, as the name of a seam and lines of a trial's story. Raises
     LookupError: no such fault. BrokenPlugin: it cannot be used."""
     fault = load(name)
     module = inspect.getmodule(fault)
     subject = ((module and module.__doc__) or "").strip()
-    lines = [name, "", *wrapped(subject), ""]
+    lines = [name, "", *wrap(subject), ""]
     for paragraph in (inspect.getdoc(fault) or "").split("\n\n"):
-        lines += [*wrapped(paragraph.replace("`", "")), ""]
-    lines += [*wrapped(f"Layer: {fault.layer}. {' '.join(traits(fault))}"), ""]
-    rows = [parameter(fault, each) for each in fields(fault)]
+        lines += [*wrap(paragraph.replace("`", "")), ""]
+    lines += [*wrap(f"Layer: {fault.layer}. {' '.join(describe_traits(fault))}"), ""]
+    rows = [describe_parameter(fault, item) for item in fields(fault)]
     lines += (
-        ["Parameters:", *(text for row in rows for text in wrapped(row, indent="  "))]
+        ["Parameters:", *(text for row in rows for text in wrap(row, indent="  "))]
         if rows
         else ["It has no parameters."]
     )
@@ -101,16 +101,16 @@ def page(name: str, seen: Sequence[tuple[str, Sequence[str]]]) -> str:
         lines += ["", "Example:", f"  lab.inject({example})"]
     if source := trait(fault, "source"):
         lines += ["", "Seen in the real world:", f"  {source}"]
-    for seam, story in seen:
-        lines += ["", f"Met at a {seam}:", *(text for each in story for text in _of_story(each))]
+    for seam, story in examples:
+        lines += ["", f"Met at a {seam}:", *(text for item in story for text in _indent_story(item))]
     return "\n".join(lines) + "\n"
 
 
-def _of_story(text: str) -> list[str]:
+def _indent_story(text: str) -> list[str]:
     return textwrap.wrap(text.strip(), WIDTH, initial_indent="  ", subsequent_indent=" " * 13, break_on_hyphens=False)
 
 
-def traits(fault: type[Fault]) -> Iterator[str]:
+def describe_traits(fault: type[Fault]) -> Iterator[str]:
     """A sentence on each trait of a fault that differs from the default."""
     if trait(fault, "of_process"):
         yield "All clients of the service meet it until it is over, so more calls do than its chance says."
@@ -124,17 +124,19 @@ def traits(fault: type[Fault]) -> Iterator[str]:
         yield "It goes on until the trial ends."
 
 
-def parameter(fault: type[Fault], each: Field[Any]) -> str:
+def describe_parameter(fault: type[Fault], parameter_field: Field[Any]) -> str:
     """A parameter with its kind, bounds, unit and default, in words."""
-    hint = get_type_hints(fault)[each.name]
+    hint = get_type_hints(fault)[parameter_field.name]
     kind = " or ".join(map(repr, get_args(hint))) if get_origin(hint) is Literal else hint.__name__
-    end = max((end for end in UNITS if each.name.endswith(end)), key=len, default="")
-    unit = f", {UNITS[end]}" if end and hint in (int, float) else ""
-    default = "" if each.default is MISSING else f" (default: {each.default!r})"
-    return f"{each.name}: {kind}{within(fault, each.name)}{unit}{default}"
+    unit_suffix = max(
+        (unit_suffix for unit_suffix in UNITS if parameter_field.name.endswith(unit_suffix)), key=len, default=""
+    )
+    unit = f", {UNITS[unit_suffix]}" if unit_suffix and hint in (int, float) else ""
+    default = "" if parameter_field.default is MISSING else f" (default: {parameter_field.default!r})"
+    return f"{parameter_field.name}: {kind}{describe_bounds(fault, parameter_field.name)}{unit}{default}"
 
 
-def within(fault: type[Fault], name: str) -> str:
+def describe_bounds(fault: type[Fault], name: str) -> str:
     """The bounds of a parameter in words; empty if it has none of its own."""
     low, high = trait(fault, "bounds").get(name, (-math.inf, math.inf))
     return f", {low:,.12g} to {high:,.12g}" if (low, high) != (-math.inf, math.inf) else ""

@@ -15,7 +15,7 @@ from chaoslab.analysis.verdict.standing import (
 )
 from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.base.commandline import GATE_FAILED, PROVES_NOTHING
-from chaoslab.base.jsonable import listed
+from chaoslab.base.jsonable import join_some
 from chaoslab.base.registry import did_you_mean
 from chaoslab.reports.page import count
 
@@ -52,7 +52,7 @@ class GateRuling:
     code: int = 0
 
 
-def outcomes(text: str) -> tuple[str, ...]:
+def parse_outcomes(text: str) -> tuple[str, ...]:
     """Parses --fail-on: names with commas."""
     names = [name.strip() for name in text.split(",")]
     for name in names:
@@ -67,20 +67,22 @@ def rule(
     """Compares a run's verdicts with the requirements. `untried`: the plan's injections, if none of them had an attempt
     that it could hit. `unmet`: lines about those that had to hit and hit nothing. `lost`: the number of trials of which
     lines are lost, which are unfinished."""
-    nothing = []
+    unproven = []
     if untried:
-        nothing.append(f"no attempt was made that a fault could hit, so none was tried: {listed(untried, NAMED)}")
+        unproven.append(f"no attempt was made that a fault could hit, so none was tried: {join_some(untried, NAMED)}")
     elif unmet:
-        nothing.append("; ".join(unmet))
+        unproven.append("; ".join(unmet))
     ended = Count.of(stand_by_outcome(str(verdict.outcome)) for verdict in judged.values())
     if ended.open > OPEN_MAX * ended.total:
         first = next((v.why for v in judged.values() if stand_by_outcome(str(v.outcome)) is Standing.OPEN), "")
-        why = f": {first}" if first else ""
-        nothing.append(f"{ended.open} of {count(ended.total, 'trial')} {_are(ended.open)} open{why}")
+        reason_text = f": {first}" if first else ""
+        unproven.append(f"{ended.open} of {count(ended.total, 'trial')} {_verb_for(ended.open)} open{reason_text}")
     parts = [GateRuling(False, f"the log has lost lines of {lost} of its trials")] if lost else []
     if broken := [trial for trial, verdict in judged.items() if verdict.broken]:
         parts.append(
-            GateRuling(False, f"{len(broken)} could not be judged: {listed(broken, NAMED)} ({judged[broken[0]].why})")
+            GateRuling(
+                False, f"{len(broken)} could not be judged: {join_some(broken, NAMED)} ({judged[broken[0]].why})"
+            )
         )
     if gate.min_correct is not None:
         parts.append(_rule_on_correct(gate.min_correct, judged))
@@ -88,50 +90,52 @@ def rule(
         parts.append(_rule_on_outcomes(gate, judged))
     missed = not all(part.passed or part.code == PROVES_NOTHING for part in parts)
     open_parts = any(part.code == PROVES_NOTHING for part in parts)
-    code = GATE_FAILED if missed else PROVES_NOTHING if nothing or open_parts else 0
-    said = "; ".join([*nothing, *(part.line for part in parts if gate.given or not part.passed)])
-    how = "FAILED" if missed else "passed" if not code else "proves nothing"
-    return GateRuling(not code, f"{'gate ' * gate.given}{how}: {said}", code)
+    code = GATE_FAILED if missed else PROVES_NOTHING if unproven or open_parts else 0
+    message = "; ".join([*unproven, *(part.line for part in parts if gate.given or not part.passed)])
+    result_word = "FAILED" if missed else "passed" if not code else "proves nothing"
+    return GateRuling(not code, f"{'gate ' * gate.given}{result_word}: {message}", code)
 
 
-def _are(number: int) -> str:
+def _verb_for(number: int) -> str:
     return "is" if number == 1 else "are"
 
 
 def _rule_on_correct(least: float, judged: Mapping[str, Verdict]) -> GateRuling:
     """The ruling on the share of correct trials, with the open ones as bounds."""
-    asked = f"at least {least * 100:g} % correct were asked for"
+    requirement = f"at least {least * 100:g} % correct were asked for"
     counted = Count.of(stand_by_fact(verdict.correct) for verdict in judged.values())
     if not judged:
-        return GateRuling(False, f"{asked} and no share is known, since no trial was started", PROVES_NOTHING)
+        return GateRuling(False, f"{requirement} and no share is known, since no trial was started", PROVES_NOTHING)
     if counted.share is None:
-        return GateRuling(False, f"{asked} and no share is known, since no trial could be judged", PROVES_NOTHING)
+        return GateRuling(False, f"{requirement} and no share is known, since no trial could be judged", PROVES_NOTHING)
     standing = decide_share(counted, least)
     low, high = counted.bounds
-    text = f"{asked}, {_percent(counted.share)} are ({counted.well} of {counted.judged} judged)"
+    text = f"{requirement}, {_format_percent(counted.share)} are ({counted.well} of {counted.judged} judged)"
     if counted.open:
-        text += f"; with {counted.open} open, {_percent(low)} to {_percent(high)}"
+        text += f"; with {counted.open} open, {_format_percent(low)} to {_format_percent(high)}"
     if standing is Standing.OPEN:
         return GateRuling(False, text, PROVES_NOTHING)
-    poor = [trial for trial, verdict in judged.items() if verdict.correct is False]
+    incorrect = [trial for trial, verdict in judged.items() if verdict.correct is False]
     passed = standing is Standing.WELL
-    return GateRuling(passed, text if passed else f"{text}; not correct: {listed(poor, NAMED)}")
+    return GateRuling(passed, text if passed else f"{text}; not correct: {join_some(incorrect, NAMED)}")
 
 
 def _rule_on_outcomes(gate: Gate, judged: Mapping[str, Verdict]) -> GateRuling:
-    trials = {name: [trial for trial, verdict in judged.items() if _ended_so(verdict, name)] for name in gate.fail_on}
-    blamed = "; ".join(f"{len(keys)} {name}: {listed(keys, NAMED)}" for name, keys in trials.items() if keys)
-    *others, last = gate.fail_on
-    asked = f"no {' or '.join(filter(None, [', '.join(others), last]))} was allowed"
+    trials = {
+        name: [trial for trial, verdict in judged.items() if _has_outcome(verdict, name)] for name in gate.fail_on
+    }
+    blamed = "; ".join(f"{len(keys)} {name}: {join_some(keys, NAMED)}" for name, keys in trials.items() if keys)
+    *other_outcomes, last = gate.fail_on
+    requirement = f"no {' or '.join(filter(None, [', '.join(other_outcomes), last]))} was allowed"
     if not judged:
-        return GateRuling(False, f"{asked} and nothing is known, since no trial was started", PROVES_NOTHING)
-    return GateRuling(not blamed, f"{asked}, there {'is none' if not blamed else f'are {blamed}'}")
+        return GateRuling(False, f"{requirement} and nothing is known, since no trial was started", PROVES_NOTHING)
+    return GateRuling(not blamed, f"{requirement}, there {'is none' if not blamed else f'are {blamed}'}")
 
 
-def _ended_so(verdict: Verdict, name: str) -> bool:
+def _has_outcome(verdict: Verdict, name: str) -> bool:
     return name == verdict.outcome or (name == "harm" and bool(verdict.harm))
 
 
-def _percent(value: float) -> str:
+def _format_percent(value: float) -> str:
     """The share in percent, rounded down, so that 89.96 % does not read as 90 %."""
     return f"{int(value * 1000 + 1e-9) / 10:g} %"

@@ -8,34 +8,38 @@ from urllib.parse import quote
 
 from chaoslab.base.jsonable import line
 from chaoslab.reports.contents._table import NONE
-from chaoslab.reports.formats import put
-from chaoslab.reports.formats.html import FILE, page
+from chaoslab.reports.formats import write_file
+from chaoslab.reports.formats.html import FILE, render_page
 from chaoslab.reports.page import count, rate_text
-from chaoslab.reports.runs import REVISION, RunLine, listed
+from chaoslab.reports.runs import REVISION, RunLine, list_runs
 from chaoslab.reports.svg import trend
-from chaoslab.reports.trials import counted
+from chaoslab.reports.trials import format_counts
 
 PAGE = "index.html"
 NAME = 100
 """The most characters of a name."""
 
 
-def write(logs: Path) -> Path:
+def write_index(logs: Path) -> Path:
     """Writes the page into the folder; returns its path. Raises LookupError: there is no run. ModuleNotFoundError:
     Jinja is not installed. OSError: it cannot be written."""
-    runs = list(listed(logs))
+    runs = list(list_runs(logs))
     by_name: dict[str, list[RunLine]] = {}
     for run in runs:
         level = f", level {run.level:g}" if run.level else ""
         by_name.setdefault((line(run.name, NAME) or "other runs") + level, []).append(run)
     groups = [
-        {"name": name, "picture": trend.draw(_points(own), number), "rows": [_row(each) for each in own]}
-        for number, (name, own) in enumerate(by_name.items(), 1)
+        {
+            "name": name,
+            "picture": trend.draw(_trend_points(named_runs), number),
+            "rows": [_row_data(run_line) for run_line in named_runs],
+        }
+        for number, (name, named_runs) in enumerate(by_name.items(), 1)
     ]
-    return put(page("index.html", runs=len(runs), groups=groups, count=count), logs / PAGE)
+    return write_file(render_page("index.html", runs=len(runs), groups=groups, count=count), logs / PAGE)
 
 
-def _points(runs: Sequence[RunLine]) -> list[trend.TrendPoint]:
+def _trend_points(runs: Sequence[RunLine]) -> list[trend.TrendPoint]:
     """The runs with a share, oldest first."""
     return [
         trend.TrendPoint(f"{run.began:%Y-%m-%d %H:%M}", run.well, run.harmed or 0, run.standings.open)
@@ -44,7 +48,7 @@ def _points(runs: Sequence[RunLine]) -> list[trend.TrendPoint]:
     ]
 
 
-def _row(run: RunLine) -> dict[str, Any]:
+def _row_data(run: RunLine) -> dict[str, Any]:
     level = None if run.level is None else f"{run.level:g}"
     ended = [rate_text(run.well)] if run.well else []
     ended += [f"{run.standings.open} open"] if run.standings.open else []
@@ -55,5 +59,5 @@ def _row(run: RunLine) -> dict[str, Any]:
         "link": f"{quote(run.folder.name)}/{FILE}" if (run.folder / FILE).is_file() else "",
         "result": [NONE if figure is None else str(figure) for figure in result],
         "rest": [NONE if figure is None else str(figure) for figure in rest],
-        "said": run.trouble or run.ruling or ("" if run.outcomes is None else counted(run.outcomes)),
+        "said": run.trouble or run.ruling or ("" if run.outcomes is None else format_counts(run.outcomes)),
     }

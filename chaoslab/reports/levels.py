@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from chaoslab.analysis.measures.intervals import Rate, rate_of
+from chaoslab.analysis.measures.intervals import Rate, rate_shares
 from chaoslab.core.events import RunStarted
 from chaoslab.core.levels import LEVELS, NAMED, chance_of
 
@@ -26,7 +26,7 @@ class PassRate:
     points: Sequence[tuple[float, Rate]]
 
 
-def axis(lines: Sequence[PassRate]) -> list[float]:
+def list_levels(lines: Sequence[PassRate]) -> list[float]:
     """The levels of a chart's axis: the usual ones, and those of the lines."""
     return sorted({*LEVELS, *(level for line in lines for level, _ in line.points)})
 
@@ -36,16 +36,16 @@ def level_in(run: RunStarted | None) -> float | None:
     are of no one level."""
     if run is None or not (run.plan or run.settings):
         return None
-    calm: dict[str, float] = defaultdict(lambda: 1.0)
+    calm_share: dict[str, float] = defaultdict(lambda: 1.0)
     for injection in run.injections:
         name = str(injection.get("name", ""))
         if name.startswith(NAMED):
-            calm[name.partition(" on ")[2]] *= 1 - float(injection.get("chance", 1.0))
-    chances = [1 - share for share in calm.values()]
+            calm_share[name.partition(" on ")[2]] *= 1 - float(injection.get("chance", 1.0))
+    chances = [1 - share for share in calm_share.values()]
     if not chances:
         return 0.0
     level = round(10 * fmean(chances), 3)
-    return level if all(math.isclose(chance_of(level), one, abs_tol=NEAR) for one in chances) else None
+    return level if all(math.isclose(chance_of(level), chance, abs_tol=NEAR) for chance in chances) else None
 
 
 def rate_well(runs: Iterable[Run]) -> Rate | None:
@@ -55,14 +55,14 @@ def rate_well(runs: Iterable[Run]) -> Rate | None:
         for prompt, (well, judged) in json.loads(run.get("prompts", "{}")).items():
             so_far = counts.get(prompt, (0, 0))
             counts[prompt] = so_far[0] + well, so_far[1] + judged
-    return rate_of([*counts.values()])
+    return rate_shares([*counts.values()])
 
 
-def pooled(label: str, runs: Iterable[Run]) -> PassRate:
+def pool_levels(label: str, runs: Iterable[Run]) -> PassRate:
     """The line of these runs; those of one level count together. Runs of which nothing was judged are left out."""
-    found: dict[float, list[Run]] = defaultdict(list)
+    runs_by_level: dict[float, list[Run]] = defaultdict(list)
     for run in runs:
         if (level := run.get("level")) is not None:
-            found[level].append(run)
-    sums = {level: rate_well(of) for level, of in found.items()}
+            runs_by_level[level].append(run)
+    sums = {level: rate_well(level_runs) for level, level_runs in runs_by_level.items()}
     return PassRate(label, [(level, share) for level, share in sorted(sums.items()) if share is not None])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from chaoslab.base import extras
 from chaoslab.base.registry import did_you_mean
 from chaoslab.reports.frames import Frames, Joined
-from chaoslab.reports.places import LATEST, matching
+from chaoslab.reports.places import LATEST, expand_pattern
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,9 +24,13 @@ class Loaded(Frames):
         """One of the charts that `charts.py` draws, as a matplotlib figure: `lab.load("latest").chart("mttr")`; of
         several runs, one that lays them over each other, such as "pass_rate_vs_level". Raises LookupError: there is no
         such chart. Incomplete: matplotlib is not installed."""
-        figures, known = self._figures(name)
+        figures, chart_names = self._figures(name)
         if name not in figures:
-            hint = did_you_mean(str(name), known) if known else "these runs differ in no setting that all of them state"
+            hint = (
+                did_you_mean(str(name), chart_names)
+                if chart_names
+                else "these runs differ in no setting that all of them state"
+            )
             raise LookupError(f"there is no chart '{name!s:.60}' of this: {hint}")
         return figures[name]
 
@@ -66,5 +70,5 @@ def load(*runs: str | Path) -> Loaded:
         LookupError, FileNotFoundError: there is no such run. Incomplete: pandas is not installed.
     """
     extras.check_module("lab.load", "pandas", "charts")
-    found = [Loaded.read(name) for run in runs or (LATEST,) for name in matching(str(run))]
-    return found[0] if len(found) == 1 else SeveralRuns(found)
+    loaded_runs = [Loaded.read(name) for run in runs or (LATEST,) for name in expand_pattern(str(run))]
+    return loaded_runs[0] if len(loaded_runs) == 1 else SeveralRuns(loaded_runs)

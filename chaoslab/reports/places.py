@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chaoslab.base.jsonable import listed
+from chaoslab.base.jsonable import join_some
 from chaoslab.base.registry import did_you_mean
 from chaoslab.core.events import PromptStarted, RunStarted
 from chaoslab.record import runs
@@ -25,10 +25,10 @@ CANDIDATES = 6
 _BACK = re.compile(rf"{LATEST}~(?P<number>\d{{1,6}})", re.ASCII)
 
 
-def read(name: str, *, logs: Path = LOGS) -> History:
+def read_history(name: str, *, logs: Path = LOGS) -> History:
     """The history of a run: a folder or its name in `logs`. Raises LookupError: there is no such run, or its logs tell
     of none."""
-    folder = find(name, logs=logs)
+    folder = find_run(name, logs=logs)
     try:
         history = History.read(folder)
         if history.first(RunStarted) or history.first(PromptStarted):
@@ -38,53 +38,57 @@ def read(name: str, *, logs: Path = LOGS) -> History:
     except FileNotFoundError as error:
         raise LookupError(str(error)) from None
     except OSError as error:
-        raise LookupError(unreadable(folder, error)) from None
+        raise LookupError(explain_unreadable(folder, error)) from None
     raise LookupError(f"the logs of '{name}' tell of no run: this lab did not write them")
 
 
-def matching(name: str, *, logs: Path = LOGS) -> list[str]:
+def expand_pattern(name: str, *, logs: Path = LOGS) -> list[str]:
     """The name, or the folders of the runs that it is a pattern of, as in `2026*`: oldest first, each run once. Raises
     LookupError: no run is called so."""
     if not set(name) & set("*?[") or Path(name).exists():
         return [name]
-    at = Path(name)
-    place = at.parent if at.parent.name or at.is_absolute() else logs
-    if set(str(place)) & set("*?["):
+    pattern = Path(name)
+    folder = pattern.parent if pattern.parent.name or pattern.is_absolute() else logs
+    if set(str(folder)) & set("*?["):
         raise LookupError(f"'{name[:NAMED]}': only the run's own name may be a pattern, as in {logs}/2026*")
-    found = [each for each in sorted(place.glob(at.name)) if not each.is_symlink() and _has_logs(each)]
-    if not found:
+    matches = [
+        candidate
+        for candidate in sorted(folder.glob(pattern.name))
+        if not candidate.is_symlink() and _has_logs(candidate)
+    ]
+    if not matches:
         raise LookupError(f"no run is called like '{name[:NAMED]}'")
-    return [*map(str, found)]
+    return [*map(str, matches)]
 
 
-def reported(name: str, *, logs: Path = LOGS) -> tuple[RunReport, History | Path]:
-    """The report on the run that `read` finds by this name, and where its stories are: its folder, or its history if
-    that had to be read. A log of this lab is not held as a whole. Raises LookupError: as `read`."""
+def read_report(name: str, *, logs: Path = LOGS) -> tuple[RunReport, History | Path]:
+    """The report on the run that `read_history` finds by this name, and where its stories are: its folder, or its history if
+    that had to be read. A log of this lab is not held as a whole. Raises LookupError: as `read_history`."""
     from chaoslab.analysis.measures.run_report import RunReport  # all measures: who only finds a run needs none
 
     try:
-        folder = find(name, logs=logs)
-        found = RunReport.read(folder)
+        folder = find_run(name, logs=logs)
+        report = RunReport.read(folder)
     except OSError:
-        pass  # `read` says why
+        pass  # `read_history` says why
     else:
-        if found.started or found.trials:
-            return found, folder
-    history = read(name, logs=logs)
+        if report.started or report.trials:
+            return report, folder
+    history = read_history(name, logs=logs)
     return RunReport.of(history), history
 
 
-def none_yet(logs: Path) -> str:
+def explain_no_runs(logs: Path) -> str:
     """One line on a folder without runs."""
     return f"no logs yet in {logs}/: run make lab or chaoslab test first, or lab.run with logs={str(logs)!r}"
 
 
-def unreadable(folder: Path, error: OSError) -> str:
+def explain_unreadable(folder: Path, error: OSError) -> str:
     """One line on a log that the system does not allow to be read."""
     return f"{error.filename or folder} cannot be read: {error.strerror or error}"
 
 
-def find(name: str, *, logs: Path = LOGS) -> Path:
+def find_run(name: str, *, logs: Path = LOGS) -> Path:
     """The folder of a run. The name is a path (also of a log in it), the folder's name in `logs`, the name that the run
     prints, a unique prefix of either, `latest`, or `latest~2` for the second before it; without the link, `latest` is
     the newest run. Of several runs with one name it is the newest, with a note on stderr. Raises LookupError: there is
@@ -94,72 +98,76 @@ def find(name: str, *, logs: Path = LOGS) -> Path:
     for folder in (Path(name), Path(name).parent if is_log else Path(name), logs / name):
         if folder.is_dir() and _has_logs(folder):
             return folder
-    for place, wanted in ((logs, name), (Path(name).parent, Path(name).name)):
-        called = [folder for folder in runs.names(place).get(wanted, []) if _has_logs(folder)]
-        if len(called) > 1:
-            print(f"{len(called)} runs are called {wanted}: {called[-1]} is the newest of them", file=sys.stderr)
-        if called:
-            return called[-1]
-    if back := _BACK.fullmatch(name):
-        return _before_latest(int(back["number"]), logs)
+    for parent, run_name in ((logs, name), (Path(name).parent, Path(name).name)):
+        same_name = [folder for folder in runs.names(parent).get(run_name, []) if _has_logs(folder)]
+        if len(same_name) > 1:
+            print(
+                f"{len(same_name)} runs are called {run_name}: {same_name[-1]} is the newest of them", file=sys.stderr
+            )
+        if same_name:
+            return same_name[-1]
+    if back_match := _BACK.fullmatch(name):
+        return _before_latest(int(back_match["number"]), logs)
     if Path(name).name == LATEST:
-        place = logs if name == LATEST else Path(name).parent
+        parent = logs if name == LATEST else Path(name).parent
         # a link to a run that has no logs yet is taken at its word
-        if not (place / LATEST).exists() and any(map(_has_logs, runs.newest_first(place))):
-            newest = _before_latest(0, place)
-            if (place / LATEST).is_symlink():
-                gone = (place / LATEST).readlink().name
-                print(f"the latest run, {gone}, is not there any more: this is {newest.name}", file=sys.stderr)
+        if not (parent / LATEST).exists() and any(map(_has_logs, runs.newest_first(parent))):
+            newest = _before_latest(0, parent)
+            if (parent / LATEST).is_symlink():
+                missing_name = (parent / LATEST).readlink().name
+                print(f"the latest run, {missing_name}, is not there any more: this is {newest.name}", file=sys.stderr)
             return newest
-    for place, beginning in ((logs, name), (Path(name).parent, Path(name).name)):
-        if found := _beginning(beginning, place):
-            return found
-    known = {path.name for path in logs.glob("*") if _has_logs(path)}
-    if known and not Path(name).exists():
-        hint = did_you_mean(Path(name).name, known, other=runs.names(logs))
+    for parent, prefix in ((logs, name), (Path(name).parent, Path(name).name)):
+        if match := _find_by_prefix(prefix, parent):
+            return match
+    run_names = {path.name for path in logs.glob("*") if _has_logs(path)}
+    if run_names and not Path(name).exists():
+        hint = did_you_mean(Path(name).name, run_names, other=runs.names(logs))
         raise LookupError(f"no run with logs is called '{name}': {hint}")
     if Path(name).is_dir():
         raise LookupError(f"'{name}' is no run's folder: there are no logs in it")
     if Path(name).exists():
         raise LookupError(f"'{name}' is no log of a run: name a run, its folder or a .log in it")
-    raise LookupError(none_yet(logs) if name == LATEST else f"no run is called '{name}', and {none_yet(logs)}")
+    raise LookupError(
+        explain_no_runs(logs) if name == LATEST else f"no run is called '{name}', and {explain_no_runs(logs)}"
+    )
 
 
 def _before_latest(number: int, logs: Path) -> Path:
     """The run `number` places before the latest. Runs without logs do not count."""
-    there = list(filter(_has_logs, runs.newest_first(logs)))
+    run_folders = list(filter(_has_logs, runs.newest_first(logs)))
     latest = (logs / LATEST).resolve()
-    first = next((n for n, folder in enumerate(there) if folder.resolve() == latest), 0)
-    if not there:
-        raise LookupError(none_yet(logs))
-    if number >= len(there) - first:
-        oldest = len(there) - first - 1
+    first = next((n for n, folder in enumerate(run_folders) if folder.resolve() == latest), 0)
+    if not run_folders:
+        raise LookupError(explain_no_runs(logs))
+    if number >= len(run_folders) - first:
+        oldest = len(run_folders) - first - 1
         raise LookupError(
-            f"there is no {LATEST}~{number}: the oldest run in {logs}/ is {LATEST}~{oldest}, {there[-1].name}"
+            f"there is no {LATEST}~{number}: the oldest run in {logs}/ is {LATEST}~{oldest}, {run_folders[-1].name}"
         )
-    return there[first + number]
+    return run_folders[first + number]
 
 
-def _beginning(text: str, place: Path) -> Path | None:
+def _find_by_prefix(text: str, parent: Path) -> Path | None:
     """The only run in the place whose folder or own name begins with the text; None if there is none."""
     if not text:
         return None
-    named = {folder: name for name, folders in runs.names(place).items() for folder in folders}
-    there = list(filter(_has_logs, runs.newest_first(place)))
-    found = [folder for folder in there if folder.name.startswith(text)]
-    if not found:
-        found = [folder for folder in there if named.get(folder, "").startswith(text)]
-        if len({named[folder] for folder in found}) == 1:
-            return find(named[found[0]], logs=place)
-    if len(found) > 1:
-        names = listed([folder.name for folder in found], CANDIDATES)
-        raise LookupError(f"'{text[:NAMED]}' is the beginning of {len(found)} runs: {names}")
-    return found[0] if found else None
+    names_by_folder = {folder: name for name, folders in runs.names(parent).items() for folder in folders}
+    run_folders = list(filter(_has_logs, runs.newest_first(parent)))
+    matches = [folder for folder in run_folders if folder.name.startswith(text)]
+    if not matches:
+        matches = [folder for folder in run_folders if names_by_folder.get(folder, "").startswith(text)]
+        if len({names_by_folder[folder] for folder in matches}) == 1:
+            return find_run(names_by_folder[matches[0]], logs=parent)
+    if len(matches) > 1:
+        names = join_some([folder.name for folder in matches], CANDIDATES)
+        raise LookupError(f"'{text[:NAMED]}' is the beginning of {len(matches)} runs: {names}")
+    return matches[0] if matches else None
 
 
-def charts_of(name: str, *, logs: Path = LOGS) -> Path:
-    """The folder for the charts of the run that `read` finds by this name: it is in the run's folder."""
-    folder = find(name, logs=logs)
+def charts_folder(name: str, *, logs: Path = LOGS) -> Path:
+    """The folder for the charts of the run that `read_history` finds by this name: it is in the run's folder."""
+    folder = find_run(name, logs=logs)
     return (folder.parent / folder.resolve().name if folder.is_symlink() else folder) / "charts"
 
 
@@ -176,5 +184,5 @@ def _check_name(name: str) -> None:
     except FileNotFoundError:
         return
     except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else error
-        raise LookupError(f"no run is called '{name[:NAMED]}{'…' if len(name) > NAMED else ''}': {why}") from None
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise LookupError(f"no run is called '{name[:NAMED]}{'…' if len(name) > NAMED else ''}': {reason}") from None

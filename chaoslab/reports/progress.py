@@ -17,7 +17,7 @@ from chaoslab.base.jsonable import line
 from chaoslab.base.terminal import clean
 from chaoslab.core import events
 from chaoslab.record.lines import Record
-from chaoslab.reports.trials import counted
+from chaoslab.reports.trials import format_counts
 
 LIVE_S, PLAIN_S = 0.1, 5.0
 BAR, RUN_BAR = 40, 20
@@ -60,7 +60,7 @@ class WorkProgress:
         rate = self._rate(now_s)
         left_s = (self._trials - self._done) / rate if rate else 0.0
         pace = f", {rate:.0f} trials/s, {span(left_s)} to go" if rate else ""
-        return f"trial {self._done}/{self._trials}: {counted(self._outcomes)}; {self._faults} faults met{pace}"
+        return f"trial {self._done}/{self._trials}: {format_counts(self._outcomes)}; {self._faults} faults met{pace}"
 
     def _rate(self, now_s: float) -> float:
         """The trials per second since the first was done: the preparation does not count."""
@@ -72,9 +72,15 @@ class WorkProgress:
         rate, share = self._rate(now_s), self._done / max(1, self._trials)
         bar = f"{'━' * round(BAR * share):╌<{BAR}}"
         pace = f" · {rate:.0f} trials/s · {span((self._trials - self._done) / rate)} to go" if rate else ""
-        met = f"{self._faults} faults met" + (f", {self._faults * rate / self._done:.0f} a second" if rate else "")
-        due = f" · now trial {self._done + 1}" if self._done < self._trials else ""
-        return [f"{bar} {self._done} of {self._trials}{pace}", counted(self._outcomes), f"{met}{due}"]
+        faults_text = f"{self._faults} faults met" + (
+            f", {self._faults * rate / self._done:.0f} a second" if rate else ""
+        )
+        due_text = f" · now trial {self._done + 1}" if self._done < self._trials else ""
+        return [
+            f"{bar} {self._done} of {self._trials}{pace}",
+            format_counts(self._outcomes),
+            f"{faults_text}{due_text}",
+        ]
 
     def _show(self, *lines: str) -> None:
         """Puts these lines in the place of the view before, in a terminal."""
@@ -165,19 +171,19 @@ class LiveRun:
                 yield self._line(key, trial, trial.finished)
 
     def _line(self, key: str | None, trial: _Trial, finished: events.PromptFinished) -> str:
-        what = "answered" if finished.error_type == "none" else f"no answer: {finished.error_type} error"
-        met = ", ".join(f"{count} × {fault}" if count > 1 else fault for fault, count in trial.met.items())
-        whose = f"{key}, met {met}" if met else str(key)
-        place = f"{trial.number:>3}/{self._of}"
-        return f"trial {place} {what} {duration(finished.duration_s, 2):>8}  {whose}: {line(trial.text, TEXT_MAX)}"
+        ending = "answered" if finished.error_type == "none" else f"no answer: {finished.error_type} error"
+        faults_text = ", ".join(f"{count} × {fault}" if count > 1 else fault for fault, count in trial.met.items())
+        trial_text = f"{key}, met {faults_text}" if faults_text else str(key)
+        position = f"{trial.number:>3}/{self._of}"
+        return f"trial {position} {ending} {duration(finished.duration_s, 2):>8}  {trial_text}: {line(trial.text, TEXT_MAX)}"
 
     def now(self, width: int) -> str:
         """The progress in one line: trial i of n, the time to go, the call in flight, the faults met so far and in a
         minute."""
         bar = "━" * round(RUN_BAR * self._done / self._of) if self._of else ""
         faults = f"{self._faults} fault{'' if self._faults == 1 else 's'}"
-        place = f"trial {self._now.number} of {self._of}"
+        position = f"trial {self._now.number} of {self._of}"
         if self._done and self._t > 0:
-            place += f" · {span(self._t / self._done * max(0, self._of - self._done))} to go"
+            position += f" · {span(self._t / self._done * max(0, self._of - self._done))} to go"
             faults += f", {self._faults / self._t * 60:.0f} a minute"
-        return line(f"{bar:<{RUN_BAR}} {place} · {self._call or 'thinking'} · {faults} · {self._now.text}", width)
+        return line(f"{bar:<{RUN_BAR}} {position} · {self._call or 'thinking'} · {faults} · {self._now.text}", width)

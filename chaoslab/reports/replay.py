@@ -40,41 +40,41 @@ class Replay:
     notes: Sequence[str]
 
 
-def heading(replay: Replay) -> str:
+def render_heading(replay: Replay) -> str:
     """The replay in one line, before it begins."""
-    made = f"run {replay.run}, made in {replay.world}"
-    return f"{replay.folder}: {made}; {count(len(replay.trials), 'trial')} of {replay.prompts} again in virtual time"
+    origin = f"run {replay.run}, made in {replay.world}"
+    return f"{replay.folder}: {origin}; {count(len(replay.trials), 'trial')} of {replay.prompts} again in virtual time"
 
 
-def lines(replay: Replay, trials: Sequence[ReplayedTrial]) -> Iterator[str]:
+def render_lines(replay: Replay, trials: Sequence[ReplayedTrial]) -> Iterator[str]:
     """The results: the first differences, the trials left out, and in the last line the verdict."""
-    unlike = [each for each in trials if each.difference]
-    apart = [each for each in trials if each.left_out]
-    for each in unlike[:SHOWN]:
-        yield f"{each.trial}  {each.difference}"
-    for each in apart[:SHOWN]:
-        yield f"{each.trial}  left out: {each.left_out}"
-    whole = [each for each in trials if not each.left_out]
-    left = f"; {count(len(apart), 'trial')} left out" if apart else ""
-    if unlike:
-        yield f"different: {len(unlike)} of {count(len(whole), 'trial')}{left}"
+    different = [trial for trial in trials if trial.difference]
+    left_out = [trial for trial in trials if trial.left_out]
+    for trial in different[:SHOWN]:
+        yield f"{trial.trial}  {trial.difference}"
+    for trial in left_out[:SHOWN]:
+        yield f"{trial.trial}  left out: {trial.left_out}"
+    replayed = [trial for trial in trials if not trial.left_out]
+    left_out_text = f"; {count(len(left_out), 'trial')} left out" if left_out else ""
+    if different:
+        yield f"different: {len(different)} of {count(len(replayed), 'trial')}{left_out_text}"
         return
-    how = "byte for byte" if replay.exact else "as stories, times apart"
-    events = sum(each.events for each in whole)
-    yield f"equal: {count(len(whole), 'trial')}, {count(events, 'event')}, {how}{left}"
+    precision = "byte for byte" if replay.exact else "as stories, times apart"
+    events = sum(trial.events for trial in replayed)
+    yield f"equal: {count(len(replayed), 'trial')}, {count(events, 'event')}, {precision}{left_out_text}"
 
 
-def plain(replay: Replay, trials: Sequence[ReplayedTrial]) -> dict[str, Any]:
+def replay_data(replay: Replay, trials: Sequence[ReplayedTrial]) -> dict[str, Any]:
     """The replay as JSON values; `difference` and `left_out` are null where there is none."""
     return {
         "run": replay.run, "folder": str(replay.folder), "exact": replay.exact, "notes": list(replay.notes),
-        "equal": not any(each.difference for each in trials),
+        "equal": not any(trial.difference for trial in trials),
         "trials": [
             {
-                "trial": each.trial, "events": each.events, "outcome": str(each.outcome), "seconds": each.seconds,
-                "faults_witnessed": each.witnessed, "difference": each.difference or None,
-                "left_out": each.left_out or None,
+                "trial": trial.trial, "events": trial.events, "outcome": str(trial.outcome), "seconds": trial.seconds,
+                "faults_witnessed": trial.witnessed, "difference": trial.difference or None,
+                "left_out": trial.left_out or None,
             }
-            for each in trials
+            for trial in trials
         ],
     }  # fmt: skip

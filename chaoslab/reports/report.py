@@ -32,8 +32,8 @@ class Report:
     @cached_property
     def contents(self) -> Contents:
         """All that a report holds, before it has a format."""
-        where = self._source.run if isinstance(self._source, History) else str(self._source)
-        return Contents.of(self._source, where=where, report=self._known)
+        location = self._source.run if isinstance(self._source, History) else str(self._source)
+        return Contents.of(self._source, where=location, report=self._known)
 
     @property
     def headline(self) -> str:
@@ -72,12 +72,12 @@ class Report:
         path = Path(path)
         if (kind := KINDS.get(path.suffix)) is None:
             raise ValueError(f"{path} should end in {', '.join(KINDS)}")
-        return formats.put(next(iter(formats.files(kind, self.contents).values())), path)
+        return formats.write_file(next(iter(formats.files(kind, self.contents).values())), path)
 
     def __str__(self) -> str:
         from chaoslab.reports.formats import terminal
 
-        return terminal.screen(self.contents)
+        return terminal.render_screen(self.contents)
 
 
 def report(trials: Iterable[WithHistory]) -> Report:

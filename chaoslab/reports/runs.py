@@ -11,8 +11,8 @@ from typing import Any
 
 from chaoslab.analysis.measures.intervals import Rate
 from chaoslab.analysis.measures.reliability import rate_judged
-from chaoslab.analysis.verdict.guard import guarded
-from chaoslab.analysis.verdict.judge import verdicts
+from chaoslab.analysis.verdict.guard import run_guarded
+from chaoslab.analysis.verdict.judge import judge_all
 from chaoslab.analysis.verdict.standing import Count, Standings
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.jsonable import line
@@ -24,8 +24,8 @@ from chaoslab.record.lines import Record, lines_of, log_files, parse_line
 from chaoslab.record.rulings import Rulings
 from chaoslab.reports import places
 from chaoslab.reports.levels import level_in
-from chaoslab.reports.page import WIDTH, count, rate_text, wrapped
-from chaoslab.reports.trials import counted
+from chaoslab.reports.page import WIDTH, count, rate_text, wrap
+from chaoslab.reports.trials import format_counts
 
 COUNTED_MAX = 64 * 2**20
 """The largest logs, in bytes, whose outcomes are counted."""
@@ -63,21 +63,21 @@ class RunLine:
         """The run in lines of at most 80 columns."""
         head = f"{line(self.folder.name, NAME_WIDTH)} · {self.began:%Y-%m-%d %H:%M} UTC"
         if self.trouble:
-            return "\n".join([head, *wrapped(self.trouble, indent="  ")])
+            return "\n".join([head, *wrap(self.trouble, indent="  ")])
         seed = "not known" if self.seed is None else self.seed
         head = line(f"{head} · {self.world or 'world not known'} · seed {seed}", WIDTH)
-        outcomes = "too large to count outcomes" if self.outcomes is None else counted(self.outcomes)
+        outcomes = "too large to count outcomes" if self.outcomes is None else format_counts(self.outcomes)
         faults = "" if self.witnessed is None else f"; {count(self.witnessed, 'fault')} witnessed"
         ended = "" if self.ended in ("", "done") else f"; {self.ended}"
-        said = f"{count(self.prompts, 'trial')}: {outcomes}{faults}{ended}"
+        counts_text = f"{count(self.prompts, 'trial')}: {outcomes}{faults}{ended}"
         ruling = f": {self.ruling}" if self.ruling else ""
-        of = [f"{line(self.name, NAME_WIDTH)}{ruling}"] if self.name else []
-        of += [f"commit {line(self.revision, REVISION)}"] if self.revision else []
-        of += [f"level {self.level:g}"] if self.level else []
-        of += [f"{rate_text(self.well)} ended well"] if self.well else []
-        of += [f"{self.standings.open} open"] if self.standings.open else []
-        of += [f"harm in {self.harmed}"] if self.harmed else []
-        return "\n".join([head, *wrapped(" · ".join(of), indent="  "), *wrapped(said, indent="  ")])
+        details = [f"{line(self.name, NAME_WIDTH)}{ruling}"] if self.name else []
+        details += [f"commit {line(self.revision, REVISION)}"] if self.revision else []
+        details += [f"level {self.level:g}"] if self.level else []
+        details += [f"{rate_text(self.well)} ended well"] if self.well else []
+        details += [f"{self.standings.open} open"] if self.standings.open else []
+        details += [f"harm in {self.harmed}"] if self.harmed else []
+        return "\n".join([head, *wrap(" · ".join(details), indent="  "), *wrap(counts_text, indent="  ")])
 
     def plain(self) -> dict[str, Any]:
         """The run as JSON values; null is not known."""
@@ -92,70 +92,72 @@ class RunLine:
         }  # fmt: skip
 
 
-def render(logs: Path = places.LOGS) -> str:
+def render_runs(logs: Path = places.LOGS) -> str:
     """The list of all runs in a folder, newest first, as text. Raises LookupError: there is none."""
-    return "\n".join(line.in_words() for line in listed(logs)) + "\n"
+    return "\n".join(line.in_words() for line in list_runs(logs)) + "\n"
 
 
-def listed(logs: Path = places.LOGS) -> Iterator[RunLine]:
+def list_runs(logs: Path = places.LOGS) -> Iterator[RunLine]:
     """The lines of all runs in a folder, newest first. Raises LookupError: there is none."""
-    there = runs.newest_first(logs)
-    if not there and logs.exists() and not logs.is_dir():
+    run_folders = runs.newest_first(logs)
+    if not run_folders and logs.exists() and not logs.is_dir():
         raise LookupError(f"{logs}: this is a file; name the folder that the runs are in")
-    if not there:
-        raise LookupError(places.none_yet(logs))
-    yield from (of(folder) for folder in there)
+    if not run_folders:
+        raise LookupError(places.explain_no_runs(logs))
+    yield from (read_run_line(folder) for folder in run_folders)
 
 
-def of(folder: Path) -> RunLine:
+def read_run_line(folder: Path) -> RunLine:
     """The line of one run, also of one that cannot be read."""
-    began = runs.began(folder) or datetime.fromtimestamp(folder.stat().st_mtime, UTC)
-    return guarded(lambda: _read(folder, began), lambda why: RunLine(folder, began, trouble=f"cannot be read: {why}"))
+    start = runs.find_start(folder) or datetime.fromtimestamp(folder.stat().st_mtime, UTC)
+    return run_guarded(
+        lambda: _read_run(folder, start), lambda reason: RunLine(folder, start, trouble=f"cannot be read: {reason}")
+    )
 
 
-def _read(folder: Path, began: datetime) -> RunLine:
+def _read_run(folder: Path, start: datetime) -> RunLine:
     files = log_files(folder)
     if not files:
-        return RunLine(folder, began, trouble="it has left no logs")
+        return RunLine(folder, start, trouble="it has left no logs")
     running = is_written(folder)
     large = sum(path.stat().st_size for path in folder.glob("*.log") if path.is_file()) > COUNTED_MAX
     try:
-        history = History(_beginnings(files), running=running) if large else History.read(folder)
+        history = History(_read_first_records(files), running=running) if large else History.read(folder)
         if history.first(RunStarted) is None:
             if large:
-                return RunLine(folder, began, trouble="cannot be read: it is large, and does not tell how it began")
-            history = places.read(str(folder))
+                return RunLine(folder, start, trouble="cannot be read: it is large, and does not tell how it began")
+            history = places.read_history(str(folder))
     except LookupError as error:
-        return RunLine(folder, began, trouble=f"cannot be read: {error.args[0]}")
+        return RunLine(folder, start, trouble=f"cannot be read: {error.args[0]}")
     except OSError as error:
-        return RunLine(folder, began, trouble=places.unreadable(folder, error))
+        return RunLine(folder, start, trouble=places.explain_unreadable(folder, error))
     run, end = history.first(RunStarted), history.first(RunFinished)
     rulings = Rulings.read(folder)
-    judged = {} if large else verdicts(history)
+    run_verdicts = {} if large else judge_all(history)
     standings = Standings(rulings.of_whole(history.torn).by_trial if rulings is not None else {})
     state = rulings.state if rulings is not None else None
-    stood = standings.each({trial: str(verdict.outcome) for trial, verdict in judged.items()})
+    standings_by_trial = standings.each({trial: str(verdict.outcome) for trial, verdict in run_verdicts.items()})
     prompts = {record.trial: event.prompt for record, event in history.of(PromptStarted)}
     return RunLine(
         folder,
-        began,
+        start,
         run.world if run else "",
         run.seed if run else None,
         run.prompts if run else len(history.trials),
-        None if large else Counter(verdict.outcome for verdict in judged.values()),
+        None if large else Counter(verdict.outcome for verdict in run_verdicts.values()),
         sum(1 for _ in history.of(FaultWitnessed)) if not large else None,
         end.reason if end else "still running" if running else "" if large else "not finished",
         name=rulings.scenario if rulings is not None else run.model if run else "",
         ruling=str(state or "") if rulings is not None else "",
         level=level_in(run),
-        standings=Count.of(stood.values()),
-        well=rate_judged(stood.values(), map(prompts.get, stood)),
-        harmed=None if large else sum(bool(verdict.harm) for verdict in judged.values()),
+        standings=Count.of(standings_by_trial.values()),
+        well=rate_judged(standings_by_trial.values(), map(prompts.get, standings_by_trial)),
+        harmed=None if large else sum(bool(verdict.harm) for verdict in run_verdicts.values()),
         revision=runs.revision_of(folder),
     )
 
 
-def _beginnings(files: Iterable[Path]) -> Iterator[Record]:
+def _read_first_records(files: Iterable[Path]) -> Iterator[Record]:
     """The events among the first lines of each file."""
     for path in files:
         yield from filter(None, map(parse_line, islice(lines_of(path), BEGINNING)))

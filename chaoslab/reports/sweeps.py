@@ -12,8 +12,8 @@ from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.base.durations import duration, span
 from chaoslab.config.settings import Settings
 from chaoslab.reports import charts
-from chaoslab.reports.formats import put
-from chaoslab.reports.page import percent, percents
+from chaoslab.reports.formats import write_file
+from chaoslab.reports.page import format_interval, format_percent
 
 PAGE = "sweep.html"
 HEADER = ("well", "interval", "open", "done", "faults", "recovered", "MTTR", "a trial")
@@ -53,29 +53,32 @@ class DoneCell:
         return RunReport.read(self.folder)
 
 
-def line(done: DoneCell, cells: int) -> str:
+def progress_line(cell: DoneCell, cells: int) -> str:
     """The progress: the place, its result, and the time left."""
-    ended = done.report.success.value.ended
-    what = f"{ended} ended well" if ended.judged else f"none judged, {ended.open} open"
-    kept = f", kept from {done.folder}" if done.kept else ""
-    left = f"; {span(done.left_s)} to go" if done.left_s else ""
-    return f"{done.number}/{cells} {done.cell}: {what}{kept}{left}"
+    ended = cell.report.success.value.ended
+    result_text = f"{ended} ended well" if ended.judged else f"none judged, {ended.open} open"
+    kept_text = f", kept from {cell.folder}" if cell.kept else ""
+    time_left = f"; {span(cell.left_s)} to go" if cell.left_s else ""
+    return f"{cell.number}/{cells} {cell.cell}: {result_text}{kept_text}{time_left}"
 
 
-def table_of(done: Sequence[DoneCell]) -> list[str]:
+def render_table(cells: Sequence[DoneCell]) -> list[str]:
     """The lines of the table."""
-    names = [name for name, _ in done[0].cell.levels]
-    rows = [[*names, *HEADER], *([*(level for _, level in one.cell.levels), *_figures(one.report)] for one in done)]
+    names = [name for name, _ in cells[0].cell.levels]
+    rows = [
+        [*names, *HEADER],
+        *([*(level for _, level in cell.cell.levels), *_cell_figures(cell.report)] for cell in cells),
+    ]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(map(str.rjust, row, widths)) for row in rows] + NOTES
 
 
-def plain(done: DoneCell) -> dict[str, Any]:
+def cell_data(cell: DoneCell) -> dict[str, Any]:
     """The place as JSON values; null is not known. Times in seconds."""
-    figures, recovery = done.report.success.value, done.report.recovery.value.overall
-    times, well = _times_s(done.report), figures.ended_rate
+    figures, recovery = cell.report.success.value, cell.report.recovery.value.overall
+    times, well = _times_s(cell.report), figures.ended_rate
     return {
-        "levels": dict(done.cell.levels), "run": str(done.folder), "trials": len(done.report.trials),
+        "levels": dict(cell.cell.levels), "run": str(cell.folder), "trials": len(cell.report.trials),
         "ended": vars(figures.ended), "done": None if figures.done is None else vars(figures.done),
         "interval": None if well is None else [well.interval.low, well.interval.high],
         "prompts": None if well is None else well.prompts,
@@ -84,18 +87,18 @@ def plain(done: DoneCell) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _figures(report: RunReport) -> list[str]:
+def _cell_figures(report: RunReport) -> list[str]:
     figures, recovery, times = report.success.value, report.recovery.value.overall, _times_s(report)
     well = figures.ended_rate
-    done = None if figures.done is None else figures.done.share
-    met = sum(row.witnessed for row in report.delivered.value.by_fault)
+    done_share = None if figures.done is None else figures.done.share
+    witnessed_count = sum(row.witnessed for row in report.delivered.value.by_fault)
     return [
-        "–" if well is None else percent(well.value),
-        "–" if well is None else percents(well.interval),
+        "–" if well is None else format_percent(well.value),
+        "–" if well is None else format_interval(well.interval),
         f"{figures.ended.open:,}",
-        "–" if done is None else percent(done),
-        f"{met:,}",
-        f"{recovery.recovered} of {known}" if (known := recovery.n - recovery.censored) else "–",
+        "–" if done_share is None else format_percent(done_share),
+        f"{witnessed_count:,}",
+        f"{recovery.recovered} of {ended_incidents}" if (ended_incidents := recovery.n - recovery.censored) else "–",
         "–" if recovery.mean_s is None else duration(recovery.mean_s, 2),
         duration(fmean(times), 2) if times else "–",
     ]
@@ -105,21 +108,33 @@ def _times_s(report: RunReport) -> list[float]:
     return [took_s for took_s in report.figures.value.took_s if took_s >= 0]
 
 
-def write(done: Sequence[DoneCell], pictures: Mapping[str, bytes], folder: Path) -> Path:
+def write_sweep(cells: Sequence[DoneCell], pictures: Mapping[str, bytes], folder: Path) -> Path:
     """Writes the charts and the page into the folder; returns the page's path. Raises OSError: one cannot be
     written."""
-    from chaoslab.reports.formats.html import page
+    from chaoslab.reports.formats.html import render_page
 
     charts.write(pictures, folder)
-    shown = [
+    chart_images = [
         {"title": TITLES.get(name.partition("_")[0], name), "data": b64encode(data).decode()}
         for name, data in pictures.items()
     ]
-    knobs = [name for name, _ in done[0].cell.levels]
+    knobs = [name for name, _ in cells[0].cell.levels]
     rows = [
-        {"levels": [level for _, level in one.cell.levels], "figures": _figures(one.report), "run": str(one.folder)}
-        for one in done
+        {
+            "levels": [level for _, level in cell.cell.levels],
+            "figures": _cell_figures(cell.report),
+            "run": str(cell.folder),
+        }
+        for cell in cells
     ]
-    alone = [word for word in done[0].cell.given if word.partition("=")[0] not in knobs]
-    text = page("sweep.html", knobs=knobs, alone=alone, header=HEADER, notes=" ".join(NOTES), rows=rows, pictures=shown)
-    return put(text, folder / PAGE)
+    other_settings = [setting for setting in cells[0].cell.given if setting.partition("=")[0] not in knobs]
+    text = render_page(
+        "sweep.html",
+        knobs=knobs,
+        alone=other_settings,
+        header=HEADER,
+        notes=" ".join(NOTES),
+        rows=rows,
+        pictures=chart_images,
+    )
+    return write_file(text, folder / PAGE)

@@ -7,50 +7,54 @@ _KEPT = "\n\u200c\u200d"
 """Not printable and harmless: line ends, and joiners that are part of Persian words and some emoji."""
 
 
-def visible(text: str, most: int) -> str:
-    """The first `most` characters of the text, with each unprintable one spelt out, as in `\\x1b` or `\\u2028`. Half
+def make_visible(text: str, length_max: int) -> str:
+    """The first `length_max` characters of the text, with each unprintable one spelt out, as in `\\x1b` or `\\u2028`. Half
     surrogate pairs are spelt out too, so the result can be written in UTF-8."""
-    head = text[:most]
+    head = text[:length_max]
     if not head.isprintable():
-        head = "".join(sign if sign.isprintable() or sign in _KEPT else _spelt(sign) for sign in head)
-    return head + "…" if len(text) > most else head
+        head = "".join(
+            character if character.isprintable() or character in _KEPT else _escape(character) for character in head
+        )
+    return head + "…" if len(text) > length_max else head
 
 
-def one_line(text: str, most: int) -> str:
+def make_one_line(text: str, length_max: int) -> str:
     """The same in one line."""
-    return visible(" ".join(text[: 4 * most].split()), most)
+    return make_visible(" ".join(text[: 4 * length_max].split()), length_max)
 
 
-def _spelt(sign: str) -> str:
+def _escape(sign: str) -> str:
     number = ord(sign)
     return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
 
 
-def apart(names: Sequence[str], most: int) -> dict[str, str]:
-    """Each name in at most `most` characters of one line. A long one is cut in its middle; names of one family, which
+def shorten_apart(names: Sequence[str], length_max: int) -> dict[str, str]:
+    """Each name in at most `length_max` characters of one line. A long one is cut in its middle; names of one family, which
     would then look alike, are cut where they begin to differ."""
-    lines = {name: one_line(name, len(name) + 1) for name in names}
-    cut = {name: _cut(line, most, 0) for name, line in lines.items()}
+    lines = {name: make_one_line(name, len(name) + 1) for name in names}
+    cut = {name: _shorten(line, length_max, 0) for name, line in lines.items()}
     families: dict[str, list[str]] = {}
     for name in lines:
         families.setdefault(cut[name], []).append(name)
-    for family in families.values():
-        alike = zip(*(lines[name] for name in family), strict=False)
-        differs = sum(1 for _ in takewhile(lambda signs: len(set(signs)) == 1, alike))
+    for similar_names in families.values():
+        characters = zip(*(lines[name] for name in similar_names), strict=False)
+        differs = sum(1 for _ in takewhile(lambda signs: len(set(signs)) == 1, characters))
         word = differs  # a number or word is shown whole
-        while word and lines[family[0]][word - 1].isalnum():
+        while word and lines[similar_names[0]][word - 1].isalnum():
             word -= 1
-        cut |= {name: _cut(lines[name], most, word or differs) for name in family if len(family) > 1}
+        cut |= {
+            name: _shorten(lines[name], length_max, word or differs) for name in similar_names if len(similar_names) > 1
+        }
     return cut
 
 
-def _cut(line: str, most: int, differs: int) -> str:
-    """The line without its middle, or with what stands from `differs` on after its beginning."""
-    tail = most // 3
-    if len(line) <= most:
+def _shorten(line: str, length_max: int, first_difference: int) -> str:
+    """The line without its middle, or with what stands from `first_difference` on after its beginning."""
+    tail = length_max // 3
+    if len(line) <= length_max:
         return line
-    if not differs:
-        return f"{line[: most - tail - 1]}…{line[-tail:]}"
-    rest = line[differs:]
-    room = most - tail - 1
+    if not first_difference:
+        return f"{line[: length_max - tail - 1]}…{line[-tail:]}"
+    rest = line[first_difference:]
+    room = length_max - tail - 1
     return f"{line[:tail]}…{rest if len(rest) <= room else f'{rest[: room - 1]}…'}"

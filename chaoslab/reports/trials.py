@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from chaoslab.analysis.verdict.table import Outcome
-from chaoslab.base.identity import nth
+from chaoslab.base.identity import nth_trial
 from chaoslab.base.registry import did_you_mean
 from chaoslab.core.events import PromptStarted, RunStarted
 from chaoslab.record.history import History
@@ -18,27 +18,29 @@ _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
 _PROMPT = re.compile(r"p\d{1,9}", re.ASCII)
 
 
-def named(name: str, there: Sequence[str], *, prompts: int) -> list[str]:
+def find_trials(name: str, trial_keys: Sequence[str], *, prompts: int) -> list[str]:
     """The existing trials that a name stands for: a number counted from 1 ("3"), a range ("1-6"), a trial ("p3.r2"), or
     a prompt with all its repeats ("p3"). Raises LookupError: there is no such trial."""
     match = _RANGE.fullmatch(name)
     if _PROMPT.fullmatch(name):
-        keys = [key for key in there if key.startswith(f"{name}.")]
+        keys = [key for key in trial_keys if key.startswith(f"{name}.")]
     elif match is None:
         keys = [name]
     else:
         first, last = int(match[1]), int(match[2] or match[1])
-        last = min(last, first + len(there))  # one beyond the last is enough to be missed
-        keys = [nth("", number - 1, prompts).key for number in range(first, last + 1)] if first else []
-    if not keys or not set(there).issuperset(keys):
+        last = min(last, first + len(trial_keys))  # one beyond the last is enough to be missed
+        keys = [nth_trial("", number - 1, prompts).key for number in range(first, last + 1)] if first else []
+    if not keys or not set(trial_keys).issuperset(keys):
         span = (
-            f"its trials are 1 to {len(there)} ({there[0]} to {there[-1]})" if len(there) > 1 else f"it has {there[0]}"
+            f"its trials are 1 to {len(trial_keys)} ({trial_keys[0]} to {trial_keys[-1]})"
+            if len(trial_keys) > 1
+            else f"it has {trial_keys[0]}"
         )
         raise LookupError(f"this run has no trial {name}: {span}")
     return keys
 
 
-def prompts_of(history: History) -> int:
+def count_prompts(history: History) -> int:
     """The number of the run's prompts, each counted once."""
     run = history.first(RunStarted)
     return (
@@ -46,17 +48,17 @@ def prompts_of(history: History) -> int:
     )
 
 
-def outcomes(words: Iterable[str]) -> set[Outcome]:
+def parse_outcomes(words: Iterable[str]) -> set[Outcome]:
     """The outcomes of these names; one text may hold several, with commas. Raises LookupError: there is no such
     outcome."""
-    found = set()
-    for word in (word.strip() for words_ in words for word in words_.split(",")):
-        if word not in list(Outcome):
-            raise LookupError(f"no outcome is called '{word}': {did_you_mean(word, list(Outcome))}")
-        found.add(Outcome(word))
-    return found
+    chosen = set()
+    for name in (name.strip() for text in words for name in text.split(",")):
+        if name not in list(Outcome):
+            raise LookupError(f"no outcome is called '{name}': {did_you_mean(name, list(Outcome))}")
+        chosen.add(Outcome(name))
+    return chosen
 
 
-def counted(outcomes: Mapping[Outcome, int]) -> str:
+def format_counts(outcomes: Mapping[Outcome, int]) -> str:
     """The count of each outcome, as text."""
     return ", ".join(f"{outcomes[outcome]} {outcome}" for outcome in Outcome if outcomes.get(outcome)) or "none"

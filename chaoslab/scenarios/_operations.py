@@ -18,10 +18,10 @@ FAILED = "I could not complete "
 """The beginning of the answer of an operation that failed."""
 
 
-def words(operation: "OperationSpec") -> str:
+def describe_operation(operation: "OperationSpec") -> str:
     """The operation as the words of its turn, as in 'refund(order=17)'."""
-    given = ", ".join(f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in operation.args.items())
-    return f"{operation.tool}({given})"
+    arguments = ", ".join(f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in operation.args.items())
+    return f"{operation.tool}({arguments})"
 
 
 @dataclass(frozen=True)
@@ -45,14 +45,14 @@ class Operations:
         self._done += 1
         step = self._steps[number]
         try:
-            found = _called(self.tools[number], step.args)
+            result = _call_tool(self.tools[number], step.args)
         except BaseException as error:  # noqa: BLE001 - the user's own may raise anything
             let_through(error)
-            return _failed(step, error)
-        return _awaited(step, found) if inspect.isawaitable(found) else _text(found)
+            return _describe_failure(step, error)
+        return _await_result(step, result) if inspect.isawaitable(result) else _render_text(result)
 
 
-def makes(steps: Sequence[ToolStep]) -> Callable[[], Operations]:
+def make_factory(steps: Sequence[ToolStep]) -> Callable[[], Operations]:
     """A function that makes the stand-in anew for each trial."""
 
     def operations() -> Operations:
@@ -61,31 +61,31 @@ def makes(steps: Sequence[ToolStep]) -> Callable[[], Operations]:
     return operations
 
 
-def _called(tool: Any, args: Mapping[str, Any]) -> Any:
+def _call_tool(tool: Any, args: Mapping[str, Any]) -> Any:
     if callable(tool):
         return tool(**args)
     return tool.invoke(dict(args))  # a tool of LangChain, which is no function
 
 
-async def _awaited(step: ToolStep, found: Any) -> str:
+async def _await_result(step: ToolStep, awaitable: Any) -> str:
     try:
-        return _text(await found)
+        return _render_text(await awaitable)
     except BaseException as error:  # noqa: BLE001 - as above
         let_through(error)
-        return _failed(step, error)
+        return _describe_failure(step, error)
 
 
-def _failed(step: ToolStep, error: BaseException) -> str:
+def _describe_failure(step: ToolStep, error: BaseException) -> str:
     return f"{FAILED}{step.name}: {describe_error(error)}"
 
 
-def failed_one(history: History) -> str:
+def find_failed_operation(history: History) -> str:
     """The first operation of a trial that failed, with its error, as part of a line; empty if none did."""
-    ended = [(event.turn, event.answer) for _, event in history.of(TurnFinished)]
-    ended = ended or [(1, event.answer) for _, event in history.of(PromptFinished)]
-    found = next((pair for pair in ended if pair[1].startswith(FAILED)), None)
-    return "" if found is None else f"operation {found[0]} failed: {found[1].removeprefix(FAILED)}"
+    answers = [(event.turn, event.answer) for _, event in history.of(TurnFinished)]
+    answers = answers or [(1, event.answer) for _, event in history.of(PromptFinished)]
+    failure = next((pair for pair in answers if pair[1].startswith(FAILED)), None)
+    return "" if failure is None else f"operation {failure[0]} failed: {failure[1].removeprefix(FAILED)}"
 
 
-def _text(value: Any) -> str:
+def _render_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(to_jsonable(value), ensure_ascii=False)

@@ -12,19 +12,19 @@ from chaoslab.analysis.verdict.exposure import Exposure
 from chaoslab.analysis.verdict.standing import Count, stand_by_fact
 from chaoslab.base.clock import iso, system
 from chaoslab.base.commandline import FORMAT
-from chaoslab.base.files import Unreadable, json_of
+from chaoslab.base.files import Unreadable, read_json
 from chaoslab.base.identity import digest
 from chaoslab.base.version import __version__
 from chaoslab.record.provenance import changes, revision
-from chaoslab.reports.formats import put
-from chaoslab.scenarios.comparing import PLACES
+from chaoslab.reports.formats import write_file
+from chaoslab.scenarios.comparing import SHARED_KEYS
 from chaoslab.scenarios.located import ScenarioError
 from chaoslab.scenarios.scenario import Scenario
 from chaoslab.search.pairs import FIGURES, Side
 
 OLD_D = 30
 """The age in days from which on a baseline is called old."""
-SUITE = (*PLACES, "accept", "expect", "effects", "facts", "state", "deadline")
+SUITE_KEYS = (*SHARED_KEYS, "accept", "expect", "effects", "facts", "state", "deadline")
 """The keys of a scenario on which its trials and their rulings depend, beside its agent and its agent's world."""
 
 
@@ -39,7 +39,7 @@ class Suite:
 
     @classmethod
     def of(cls, scenario: Scenario, seed: int, sides: Sequence[Side]) -> "Suite":
-        return cls(scenario.name, seed, parts_of(scenario), dict(enumerate(sides, 1)))
+        return cls(scenario.name, seed, digest_parts(scenario), dict(enumerate(sides, 1)))
 
     @property
     def harm(self) -> int:
@@ -56,12 +56,12 @@ class Suite:
             exposure.add(met=side.met, held=side.held)
         if exposure.nothing:
             return exposure.nothing
-        for figure, words in FIGURES.items():
-            counted = self.count(figure)
-            stated = figure == "well" or counted.judged
-            if stated and counted.open > open_max * counted.total:
-                why = next(side.why for side in self.rows.values() if getattr(side, figure) is None)
-                return f"{counted.open} of {counted.total} trials are open ({words}), and {open_max:.0%} may be: {why}"
+        for figure, figure_text in FIGURES.items():
+            standings = self.count(figure)
+            is_stated = figure == "well" or standings.judged
+            if is_stated and standings.open > open_max * standings.total:
+                reason = next(side.why for side in self.rows.values() if getattr(side, figure) is None)
+                return f"{standings.open} of {standings.total} trials are open ({figure_text}), and {open_max:.0%} may be: {reason}"
         return ""
 
 
@@ -79,7 +79,7 @@ class Baseline:
     def now(cls, suites: Sequence[Suite], path: Path) -> "Baseline":
         """The baseline of these trials, made at this moment for a file."""
         commit = "" if changes(but=path) else revision()
-        return cls(__version__, _python(), commit, iso(system.utc()), {each.name: each for each in suites})
+        return cls(__version__, _python_version(), commit, iso(system.utc()), {suite.name: suite for suite in suites})
 
     @property
     def in_words(self) -> str:
@@ -88,87 +88,91 @@ class Baseline:
     @property
     def notes(self) -> list[str]:
         """The warnings about one that fits, one line each."""
-        found = []
+        warnings = []
         days = (system.utc() - datetime.fromisoformat(self.date).astimezone(UTC)).days
         if days > OLD_D:
-            found.append(f"the baseline is {days} days old ({self.in_words}): --write makes a new one")
-        if self.python != _python():
-            found.append(f"the baseline was made with Python {self.python}, and this is {_python()}")
-        return found
+            warnings.append(f"the baseline is {days} days old ({self.in_words}): --write makes a new one")
+        if self.python != _python_version():
+            warnings.append(f"the baseline was made with Python {self.python}, and this is {_python_version()}")
+        return warnings
 
     def suite(self, path: Path, scenario: Scenario, seed: int) -> Suite:
         """The trials of this scenario. Raises ScenarioError: it has none, or they are of another suite, seed or version
         of the lab."""
-        found = self.suites.get(scenario.name)
+        suite = self.suites.get(scenario.name)
         if self.lab != __version__:
-            raise ScenarioError(f"{path} was made by chaoslab {self.lab}, and this is {__version__}: {AGAIN}")
-        if found is None:
-            there = ", ".join(self.suites) or "none"
-            raise ScenarioError(f"{path} has no scenario {scenario.name!r} (there are {there}): {AGAIN}")
-        if found.seed != seed:
-            raise ScenarioError(f"{path}: {scenario.name} had seed {found.seed}, and now it is {seed}: {AGAIN}")
-        parts = parts_of(scenario)
-        if other := [key for key in SUITE if found.parts.get(key) != parts[key]]:
-            raise ScenarioError(f"{path}: {scenario.name} is another suite, by its {', '.join(other)}: {AGAIN}")
-        return found
+            raise ScenarioError(f"{path} was made by chaoslab {self.lab}, and this is {__version__}: {REWRITE_HINT}")
+        if suite is None:
+            names = ", ".join(self.suites) or "none"
+            raise ScenarioError(f"{path} has no scenario {scenario.name!r} (there are {names}): {REWRITE_HINT}")
+        if suite.seed != seed:
+            raise ScenarioError(f"{path}: {scenario.name} had seed {suite.seed}, and now it is {seed}: {REWRITE_HINT}")
+        parts = digest_parts(scenario)
+        if changed_keys := [key for key in SUITE_KEYS if suite.parts.get(key) != parts[key]]:
+            raise ScenarioError(
+                f"{path}: {scenario.name} is another suite, by its {', '.join(changed_keys)}: {REWRITE_HINT}"
+            )
+        return suite
 
     def save(self, path: Path) -> None:
         """Writes the file. Raises OSError: it cannot be written, or something else is there."""
-        own = {key: value for key, value in vars(self).items() if key != "suites"}
-        head = {"chaoslab": FORMAT, "baseline": VERSION, **own}
-        suites = ",\n".join(_text(each) for each in self.suites.values())
-        put(f'{json.dumps(head)[:-1]}, "suites": [\n{suites}\n]}}\n', path)
+        fields = {key: value for key, value in vars(self).items() if key != "suites"}
+        head = {"chaoslab": FORMAT, "baseline": VERSION, **fields}
+        suites = ",\n".join(_render_suite(suite) for suite in self.suites.values())
+        write_file(f'{json.dumps(head)[:-1]}, "suites": [\n{suites}\n]}}\n', path)
 
     @classmethod
     def read(cls, path: Path) -> "Baseline":
         """The baseline of a file. Raises ScenarioError: there is none, or it is no baseline."""
         try:
-            found = json_of(path)
-            if found["baseline"] != VERSION:
-                raise ScenarioError(f"{path} is a baseline of another form: {AGAIN}")
-            suites = [_suite(each) for each in found["suites"]]
-            made = cls(**{key: str(found[key]) for key in HEAD}, suites={each.name: each for each in suites})
-            datetime.fromisoformat(made.date)
+            content = read_json(path)
+            if content["baseline"] != VERSION:
+                raise ScenarioError(f"{path} is a baseline of another form: {REWRITE_HINT}")
+            suites = [_parse_suite(suite) for suite in content["suites"]]
+            baseline = cls(
+                **{key: str(content[key]) for key in HEAD_KEYS}, suites={suite.name: suite for suite in suites}
+            )
+            datetime.fromisoformat(baseline.date)
         except Unreadable as error:
             hint = ": --write makes one" if error.missing else ""
             raise ScenarioError(f"the baseline {path} {error}{hint}") from None
         except (LookupError, TypeError, ValueError, AttributeError):
             raise ScenarioError(f"{path} is no baseline of chaoslab gate: --write makes one") from None
-        return made
+        return baseline
 
 
 VERSION = 2
 """The form of the file. 2: a trial says if all was done as asked, and if it met a fault."""
-HEAD = ("lab", "python", "revision", "date")
-AGAIN = "--write makes a new one"
+HEAD_KEYS = ("lab", "python", "revision", "date")
+REWRITE_HINT = "--write makes a new one"
 
 
-def parts_of(scenario: Scenario) -> dict[str, str]:
+def digest_parts(scenario: Scenario) -> dict[str, str]:
     """A digest of each key in SUITE."""
     plain = scenario.spec.model_dump(mode="json")
-    return {key: digest(plain.get(key))[:8] for key in SUITE}
+    return {key: digest(plain.get(key))[:8] for key in SUITE_KEYS}
 
 
-def _python() -> str:
+def _python_version() -> str:
     return ".".join(platform.python_version_tuple()[:2])
 
 
-def _text(suite: Suite) -> str:
+def _render_suite(suite: Suite) -> str:
     head = json.dumps({"name": suite.name, "seed": suite.seed, "parts": suite.parts})
-    kept = ({"number": number, **_short(side)} for number, side in suite.rows.items())
-    rows = ",\n".join(f"  {json.dumps(row, allow_nan=False)}" for row in kept)
+    numbered_rows = ({"number": number, **_shorten_side(side)} for number, side in suite.rows.items())
+    rows = ",\n".join(f"  {json.dumps(row, allow_nan=False)}" for row in numbered_rows)
     return f' {head[:-1]}, "trials": [\n{rows}\n ]}}'
 
 
-def _short(side: Side) -> dict[str, Any]:
+def _shorten_side(side: Side) -> dict[str, Any]:
     """The side without what is as it is by default."""
     always = ("well", "outcome", "why", "calls", "seconds", "harm", "done", "met")
     usual = Side(None, "", "", 0, 0.0)
     return {key: value for key, value in side.plain().items() if key in always or value != getattr(usual, key)}
 
 
-def _suite(plain: dict[str, Any]) -> Suite:
-    rows = {int(each["number"]): Side.of({k: v for k, v in each.items() if k != "number"}) for each in plain["trials"]}
+def _parse_suite(plain: dict[str, Any]) -> Suite:
+    rows = {int(row["number"]): Side.of({k: v for k, v in row.items() if k != "number"}) for row in plain["trials"]}
     if [*rows] != [*range(1, len(rows) + 1)]:
         raise ValueError("the trials are not numbered from 1")
     return Suite(str(plain["name"]), int(plain["seed"]), dict(plain["parts"]), rows)

@@ -9,7 +9,7 @@ from pathlib import Path
 from chaoslab.analysis.verdict.standing import OPEN_MAX
 from chaoslab.scenarios.comparing import advance
 from chaoslab.scenarios.located import ProvesNothing, ScenarioError
-from chaoslab.scenarios.revisions import SideWork, git, resolved, revision, root_of
+from chaoslab.scenarios.revisions import SideWork, find_git_root, open_revision, resolve_commit, run_git
 from chaoslab.scenarios.sides import KeptTrials, Sides
 from chaoslab.search.compared import Comparison
 from chaoslab.search.pairs import BETTER, WORSE, Side
@@ -56,15 +56,15 @@ class _KeptSide:
     def upto(self, number: int) -> KeptTrials:
         missing = range(len(self.rows) + 1, number + 1)
         if missing:
-            made = self._side.take([each + self._after for each in missing])
-            self.rows.update(zip(missing, made, strict=True))
+            new_sides = self._side.take([missing_number + self._after for missing_number in missing])
+            self.rows.update(zip(missing, new_sides, strict=True))
         return KeptTrials(self.rows, self._side.period)
 
 
 def bisect(
-    what: SideWork, good: str, bad: str, *, trials: int, alpha: float, open_max: float = OPEN_MAX,
+    side_work: SideWork, good: str, bad: str, *, trials: int, alpha: float, open_max: float = OPEN_MAX,
     tell: Callable[[TriedCommit], object] = lambda _: None,
-    opened: Opened = revision,
+    opened: Opened = open_revision,
 ) -> Bisected:  # fmt: skip
     """The first commit after `good`, up to `bad`, that is worse than `good`. A commit is bad if it is shown to be worse
     than the good end, and good if it is shown to be better than the bad one: that no difference is shown says nothing.
@@ -74,80 +74,92 @@ def bisect(
     Raises:
         ScenarioError: one of the two is no revision, `good` is no ancestor of `bad`, or one of them cannot be tried.
         ProvesNothing: no fault was met at the ends."""
-    root = root_of(what.file)
-    first, last = resolved(root, good), resolved(root, bad)
-    between = _between(root, [first], last)
-    if not between or git(root, "merge-base", first, last) != first:
+    root = find_git_root(side_work.file)
+    first, last = resolve_commit(root, good), resolve_commit(root, bad)
+    between = _list_between(root, [first], last)
+    if not between or run_git(root, "merge-base", first, last) != first:
         raise ScenarioError(f"{good} is no ancestor of {bad}: give a good revision that {bad} comes after")
-    own = alpha / (1 + ceil(log2(len(between))))
+    step_alpha = alpha / (1 + ceil(log2(len(between))))
     steps: list[TriedCommit] = []
 
-    def told(commit: str, verdict: str, pairs: int, why: str) -> TriedCommit:
-        steps.append(TriedCommit(commit, _subject(root, commit), verdict, pairs, why))
+    def record_step(commit: str, verdict: str, pairs: int, evidence: str) -> TriedCommit:
+        steps.append(TriedCommit(commit, _read_subject(root, commit), verdict, pairs, evidence))
         tell(steps[-1])
         return steps[-1]
 
-    with opened(what, first) as well_side, opened(what, last) as bad_side:
+    with opened(side_work, first) as well_side, opened(side_work, last) as bad_side:
         well_end, bad_end = _KeptSide(well_side), _KeptSide(bad_side)
-        ends = Comparison(own, open_max=open_max)
+        ends = Comparison(step_alpha, open_max=open_max)
         while len(ends.pairs) < trials and not ends.decided:
-            most = min(trials, len(ends.pairs) + BATCH)
-            advance(ends, well_end.upto(most), bad_end.upto(most), most=most)
+            pair_max = min(trials, len(ends.pairs) + BATCH)
+            advance(ends, well_end.upto(pair_max), bad_end.upto(pair_max), most=pair_max)
         if ends.nothing:
             raise ProvesNothing(f"{good} and {bad} prove nothing: {ends.nothing}")
-        worst = told(last, WORSE if ends.verdict == WORSE else UNDECIDED, len(ends.pairs), ends.in_words()[0])
-        if worst.verdict != WORSE:
+        worst_step = record_step(
+            last, WORSE if ends.verdict == WORSE else UNDECIDED, len(ends.pairs), ends.in_words()[0]
+        )
+        if worst_step.verdict != WORSE:
             return Bisected((), tuple(steps))
         # Fresh trials of both ends: those up to here were stopped where they differed most, so they say too much.
         after = len(ends.pairs) + -len(ends.pairs) % ends.period
         well_end, bad_end = _KeptSide(well_side, after), _KeptSide(bad_side, after)
-        well, skipped = [first], dict[str, TriedCommit]()
-        while len(left := _between(root, well, worst.commit)) > 1:
-            candidates = [each for each in left if each != worst.commit and each not in skipped]
+        good_commits, skipped = [first], dict[str, TriedCommit]()
+        while len(candidates_left := _list_between(root, good_commits, worst_step.commit)) > 1:
+            candidates = [
+                commit_left
+                for commit_left in candidates_left
+                if commit_left != worst_step.commit and commit_left not in skipped
+            ]
             if not candidates:
                 break
             commit = candidates[0]
             try:
-                with opened(what, commit) as new:
-                    kept = _KeptSide(new, after)
-                    verdict, pairs, why = _placed(well_end, bad_end, kept, trials, own, open_max)
+                with opened(side_work, commit) as opened_side:
+                    commit_side = _KeptSide(opened_side, after)
+                    verdict, pairs, evidence = _judge_commit(
+                        well_end, bad_end, commit_side, trials, step_alpha, open_max
+                    )
             except ScenarioError as error:
-                verdict, pairs, why = SKIP, 0, str(error).partition(": ")[2]
-            step = told(commit, verdict, pairs, why)
+                verdict, pairs, evidence = SKIP, 0, str(error).partition(": ")[2]
+            step = record_step(commit, verdict, pairs, evidence)
             if verdict == WORSE:
-                worst = step
+                worst_step = step
             elif verdict == BETTER:
-                well.append(commit)
+                good_commits.append(commit)
             else:
                 skipped[commit] = step
-    return Bisected((worst, *(each for each in skipped.values() if each.commit in left)), tuple(steps), well[-1])
+    return Bisected(
+        (worst_step, *(commit_left for commit_left in skipped.values() if commit_left.commit in candidates_left)),
+        tuple(steps),
+        good_commits[-1],
+    )
 
 
-def _placed(
+def _judge_commit(
     well: _KeptSide, bad: _KeptSide, new: _KeptSide, trials: int, alpha: float, open_max: float
 ) -> tuple[str, int, str]:
     """The verdict on a commit beside both ends, the pairs that it took, and the evidence."""
     of_well, of_bad = Comparison(alpha, open_max=open_max), Comparison(alpha, open_max=open_max)
     while len(of_well.pairs) < trials:
-        most = min(trials, len(of_well.pairs) + BATCH)
-        for found, end in ((of_well, well), (of_bad, bad)):
-            while len(found.pairs) < most and not found.decided:
-                advance(found, end.upto(most), new.upto(most), most=most)
+        pair_max = min(trials, len(of_well.pairs) + BATCH)
+        for comparison, end in ((of_well, well), (of_bad, bad)):
+            while len(comparison.pairs) < pair_max and not comparison.decided:
+                advance(comparison, end.upto(pair_max), new.upto(pair_max), most=pair_max)
         if of_well.verdict == WORSE:
             return WORSE, len(of_well.pairs), of_well.in_words()[0]
         if of_bad.verdict == BETTER:
             return BETTER, len(of_bad.pairs), of_bad.in_words()[0]
         if of_bad.decided:  # it is worse than the bad end, and not shown to be worse than the good one
             break
-    told = f"beside the good end {of_well.in_words()[0]}; beside the bad end {of_bad.in_words()[0]}"
-    return UNDECIDED, len(of_well.pairs), told
+    text = f"beside the good end {of_well.in_words()[0]}; beside the bad end {of_bad.in_words()[0]}"
+    return UNDECIDED, len(of_well.pairs), text
 
 
-def _between(root: Path, well: list[str], bad: str) -> list[str]:
+def _list_between(root: Path, well: list[str], bad: str) -> list[str]:
     """The commits up to `bad` that no good one has, the one that halves them best first."""
-    told = git(root, "rev-list", "--bisect-all", bad, *(f"^{each}" for each in well))
-    return [each.split()[0] for each in told.splitlines()]
+    output = run_git(root, "rev-list", "--bisect-all", bad, *(f"^{commit}" for commit in well))
+    return [commit.split()[0] for commit in output.splitlines()]
 
 
-def _subject(root: Path, commit: str) -> str:
-    return git(root, "log", "-1", "--format=%s", commit)
+def _read_subject(root: Path, commit: str) -> str:
+    return run_git(root, "log", "-1", "--format=%s", commit)

@@ -44,17 +44,17 @@ class ScenarioBuilder:
 
     def tools(self, *functions: Any) -> Self:
         """More functions that change the world, or their "module:name"; a mapping names them."""
-        return self._more_named("tools", functions)
+        return self._append_named("tools", functions)
 
     def reads(self, *functions: Any) -> Self:
         """More functions that only read, or their "module:name"."""
-        return self._more_named("reads", functions)
+        return self._append_named("reads", functions)
 
     def service(self, host: str, app: Any, *, model: bool = False) -> Self:
         """An application at a host's name, or its "module:name". `model`: it speaks a model's API."""
-        made, name = self._object("services", app)
-        made = made._with("services", {**self.data.get("services", {}), host: name})
-        return made._more("models", [host]) if model else made
+        builder, name = self._register_object("services", app)
+        builder = builder._with("services", {**self.data.get("services", {}), host: name})
+        return builder._more("models", [host]) if model else builder
 
     def upstream(self, name: str, url: str) -> Self:
         """A service in real time, as in `upstream("crm", "http://127.0.0.1:9000")`; the agent finds the gateway's
@@ -77,70 +77,76 @@ class ScenarioBuilder:
     def ask(self, say: str, *, after: Time | None = None, expect: Sequence[Any] = ()) -> Self:
         """The user's words. A second call adds a turn. `after`: the time that passes before it, in seconds or as in
         "2h". `expect`: assertions about this turn."""
-        turn = {"say": say, **({"after": after} if after is not None else {}), **_stated(expect)}
+        turn = {"say": say, **({"after": after} if after is not None else {}), **_expect_entry(expect)}
         if "prompt" not in self.data and "turns" not in self.data and len(turn) == 1:
             return self._with("prompt", say)
         return self._turn(say if len(turn) == 1 else turn)
 
     def reply(self, words: Mapping[str, str], *, after: Time | None = None, expect: Sequence[Any] = ()) -> Self:
         """A turn with the words for the first pattern that is found in the agent's last answer."""
-        return self._turn({"reply": dict(words), **({"after": after} if after is not None else {}), **_stated(expect)})
+        return self._turn(
+            {"reply": dict(words), **({"after": after} if after is not None else {}), **_expect_entry(expect)}
+        )
 
     def user(self, words: Mapping[str, str], *, turns_max: int | None = None) -> Self:
         """A scripted user, who goes on answering: the words for the first pattern that is found in the agent's last
         answer, until none is, or the conversation has `turns_max` turns."""
-        made = self._more("user", [{"when": when, "say": say} for when, say in words.items()])
-        return made if turns_max is None else made._with("turns_max", turns_max)
+        builder = self._more("user", [{"when": pattern, "say": say} for pattern, say in words.items()])
+        return builder if turns_max is None else builder._with("turns_max", turns_max)
 
     def call(
         self, tool: str, args: Mapping[str, Any] | None = None, *, after: Time | None = None,
         expect: Sequence[Any] = (),
     ) -> Self:  # fmt: skip
         """One more call of a tool or read by its name, without an agent. `expect`: assertions about this call."""
-        more = {**({"args": _plain(args)} if args is not None else {}), **_given(after=after), **_stated(expect)}
-        return self._more("operations", [{"tool": tool, **more}])
+        entry = {
+            **({"args": _copy_plain(args)} if args is not None else {}),
+            **_drop_none(after=after),
+            **_expect_entry(expect),
+        }
+        return self._more("operations", [{"tool": tool, **entry}])
 
     def fault(self, fault: Any, target: str | Sequence[str] | None = None, **arguments: Any) -> Self:
         """One more source of faults: the arguments of `lab.inject`, or what `lab.inject` returned."""
         if not isinstance(fault, str):
             if target is not None or arguments:
                 raise TypeError("an injection has its target and arguments already")
-            return self._more("faults", [arguments_of(fault)])
-        return self._more("faults", [{"fault": fault, **_given(target=target), **_plain(arguments)}])
+            return self._more("faults", [injection_arguments(fault)])
+        return self._more("faults", [{"fault": fault, **_drop_none(target=target), **_copy_plain(arguments)}])
 
     def level(self, chaos_level: float | Mapping[str, Any], *families: str) -> Self:
         """The level of chaos at all tools, reads and services, from these families of faults."""
-        made = self._with("chaos_level", chaos_level)
-        return made._with("families", list(families)) if families else made
+        builder = self._with("chaos_level", chaos_level)
+        return builder._with("families", list(families)) if families else builder
 
     def budget(self, **limits: Any) -> Self:
         """The limits of a trial: tokens, dollars (over the whole run), calls, seconds; mode="hard" or "soft"."""
-        return self._with("budget", _plain(limits))
+        return self._with("budget", _copy_plain(limits))
 
     def slo(self, share: float, *, within: float | str | None = None, tool: str | None = None) -> Self:
         """One more objective over all trials: this share of the calls of `tool` succeeds `within` seconds (or "2s")."""
-        return self._more("slo", [{"share": share, **_given(within=within, tool=tool)}])
+        return self._more("slo", [{"share": share, **_drop_none(within=within, tool=tool)}])
 
     def variant(self, name: str, **keys: Any) -> Self:
         """One more variant: the same with other values of these keys. A fault's parameter is a key with a dot, as in
         `**{"lost_reply.chance": 0.1}`."""
-        return self._more("variants", [{"name": name, **_plain(keys)}])
+        return self._more("variants", [{"name": name, **_copy_plain(keys)}])
 
     def matrix(self, **lists: Sequence[Any]) -> Self:
         """The variants as the product of lists of values, by key."""
-        return self._with("variants", _plain(lists))
+        return self._with("variants", _copy_plain(lists))
 
     def expect(self, *assertions: Any) -> Self:
         """More assertions: `lab.expect.max_calls(3)`, or as in a file."""
-        return self._more("expect", _asserted(assertions))
+        return self._more("expect", _copy_assertions(assertions))
 
     def effects(self, *effects: Mapping[str, Any]) -> Self:
         """The effects that must happen, and no others."""
-        return self._with("effects", [_plain(effect) for effect in effects])
+        return self._with("effects", [_copy_plain(effect) for effect in effects])
 
     def facts(self, *facts: str | Sequence[str]) -> Self:
         """More texts that the answer must show; a list holds spellings of one."""
-        return self._more("facts", [_plain(fact) for fact in facts])
+        return self._more("facts", [_copy_plain(fact) for fact in facts])
 
     def accept(self, *outcomes: str) -> Self:
         """The outcomes that pass."""
@@ -148,10 +154,10 @@ class ScenarioBuilder:
 
     def set(self, **keys: Any) -> Self:
         """Other keys of a scenario's file, as in `set(trials=50, seed=2, world="local")`."""
-        made = self
+        builder = self
         for key, value in keys.items():
-            made = made._with(key, _plain(value))
-        return made
+            builder = builder._with(key, _copy_plain(value))
+        return builder
 
     def within(self, file: str, folder: Path) -> Self:
         """The same, as the scenario of a file whose modules are sought in this folder first."""
@@ -160,12 +166,12 @@ class ScenarioBuilder:
     def check(self, *, changed: Sequence[str] = ()) -> tuple[Scenario, ...]:
         """The scenario checked: one, or one for each variant. `changed`: values in place of its own, as in "trials=50".
         Raises ScenarioErrors: a ValueError; something is wrong, one line each."""
-        from chaoslab.scenarios.load import changed_by, checked
+        from chaoslab.scenarios.load import apply_changes, check_data
         from chaoslab.scenarios.located import Located
 
-        where = self.file or f"scenario '{self.data.get('name', '')}'"
-        located = changed_by(Located(where, _plain(self.data)), changed)
-        return checked(located, folder=self.folder, objects=self.objects)
+        location = self.file or f"scenario '{self.data.get('name', '')}'"
+        located = apply_changes(Located(location, _copy_plain(self.data)), changed)
+        return check_data(located, folder=self.folder, objects=self.objects)
 
     def run(
         self, *, trials: int | None = None, seed: int | None = None, jobs: int = 1, logs: str | Path | None = None,
@@ -175,18 +181,20 @@ class ScenarioBuilder:
         runs' logs. `trial`: this one alone, from 1. Raises ScenarioError: a ValueError; something is wrong or cannot be
         imported."""
         from chaoslab.scenarios.running import Result, run
-        from chaoslab.scenarios.tell import again
+        from chaoslab.scenarios.tell import rerun_command
 
         results = []
-        given = () if seed is None else (f"seed={seed}",)
+        options = () if seed is None else (f"seed={seed}",)
         for scenario in self.check():
             result = Result(scenario)
-            place = None if logs is None else Path(logs)
-            command = partial(again, scenario, given=given)
-            for ruling in run(scenario, trials=trials, seed=seed, jobs=jobs, logs=place, only=trial, again=command):
+            logs_folder = None if logs is None else Path(logs)
+            command = partial(rerun_command, scenario, given=options)
+            for ruling in run(
+                scenario, trials=trials, seed=seed, jobs=jobs, logs=logs_folder, only=trial, again=command
+            ):
                 result.add(ruling)
             results.append(result)
-        return Results(tuple(results), given)
+        return Results(tuple(results), options)
 
     def test(self, **options: Any) -> Results:
         """Runs it like `run`, for a test. Raises AssertionError: it does not hold, or it proves nothing; the message
@@ -201,19 +209,21 @@ class ScenarioBuilder:
         Raises ScenarioErrors: something is wrong. ScenarioError: a value that no file can hold, such as a lambda; both
         are ValueErrors of one line. OSError: the file cannot be written."""
         from chaoslab.scenarios.located import ScenarioError
-        from chaoslab.scenarios.writing import plain_data, write
+        from chaoslab.scenarios.writing import make_plain, write
 
-        where = f"scenario '{self.data.get('name', '')}' cannot be written: "
+        location = f"scenario '{self.data.get('name', '')}' cannot be written: "
         try:
-            for dotted, found in self.objects.items():
-                if why := _unnamed(dotted, found):
-                    raise ScenarioError(why)
-            data = {key: plain_data(value, key) for key, value in self.data.items()}
+            for dotted, named_object in self.objects.items():
+                if reason := _explain_unnamed(dotted, named_object):
+                    raise ScenarioError(reason)
+            data = {key: make_plain(value, key) for key, value in self.data.items()}
             self.check()
             write(data, Path(path))
         except ScenarioError as error:
-            said = str(error)
-            raise ScenarioError(said if said.startswith(("scenario '", str(path))) else where + said) from None
+            message = str(error)
+            raise ScenarioError(
+                message if message.startswith(("scenario '", str(path))) else location + message
+            ) from None
         return Path(path)
 
     def _with(self, key: str, value: Any) -> Self:
@@ -227,31 +237,33 @@ class ScenarioBuilder:
         first = [data.pop("prompt")] if "prompt" in data else []
         return replace(self, data={**data, "turns": [*data.get("turns", []), *first, turn]})
 
-    def _named(self, key: str, given: Any) -> Self:
-        made, name = self._object(key, given)
-        return made._with(key, name)
+    def _named(self, key: str, named_object: Any) -> Self:
+        builder, name = self._register_object(key, named_object)
+        return builder._with(key, name)
 
-    def _more_named(self, key: str, given: Sequence[Any]) -> Self:
-        made = self
-        for each in given:
-            if isinstance(each, Mapping):
-                for given_name, function in each.items():
-                    made, name = made._object(key, function)
-                    made = made._with(key, {**made.data.get(key, {}), given_name: name})
+    def _append_named(self, key: str, functions: Sequence[Any]) -> Self:
+        builder = self
+        for function_given in functions:
+            if isinstance(function_given, Mapping):
+                for tool_name, function in function_given.items():
+                    builder, name = builder._register_object(key, function)
+                    builder = builder._with(key, {**builder.data.get(key, {}), tool_name: name})
                 continue
-            made, name = made._object(key, each)
-            made = made._more(key, [name])
-        return made
+            builder, name = builder._register_object(key, function_given)
+            builder = builder._more(key, [name])
+        return builder
 
-    def _object(self, key: str, given: Any) -> tuple[Self, str]:
+    def _register_object(self, key: str, named_object: Any) -> tuple[Self, str]:
         """The scenario that knows this object, and the object's name in the data."""
-        if isinstance(given, str):
-            return self, given
-        if given is None or isinstance(given, bool | int | float | list | tuple | dict):
-            raise TypeError(f"{key} is {given!r:.60}: it should be a callable, or its name, as in 'shop.agent:answer'")
-        known = next((name for name, other in self.objects.items() if other is given), None)
-        name = known or _free(_name(given), self.objects)
-        return replace(self, objects={**self.objects, name: given}), name
+        if isinstance(named_object, str):
+            return self, named_object
+        if named_object is None or isinstance(named_object, bool | int | float | list | tuple | dict):
+            raise TypeError(
+                f"{key} is {named_object!r:.60}: it should be a callable, or its name, as in 'shop.agent:answer'"
+            )
+        known_name = next((name for name, known_object in self.objects.items() if known_object is named_object), None)
+        name = known_name or _pick_free_name(_dotted_name(named_object), self.objects)
+        return replace(self, objects={**self.objects, name: named_object}), name
 
 
 @dataclass(frozen=True)
@@ -276,9 +288,9 @@ class Results:
         return iter(self.results)
 
     def __str__(self) -> str:
-        from chaoslab.scenarios.tell import result_text
+        from chaoslab.scenarios.tell import render_result
 
-        return "\n".join(result_text(each, given=self.given) for each in self.results)
+        return "\n".join(render_result(result, given=self.given) for result in self.results)
 
 
 def scenario(name: str, *, description: str = "") -> ScenarioBuilder:
@@ -301,82 +313,84 @@ def load_scenario(path: str | Path) -> ScenarioBuilder:
     return ScenarioBuilder(read(Path(path)).data, {}, str(path), Path(path).parent)
 
 
-def _given(**values: Any) -> dict[str, Any]:
-    return {key: _plain(value) for key, value in values.items() if value is not None}
+def _drop_none(**values: Any) -> dict[str, Any]:
+    return {key: _copy_plain(value) for key, value in values.items() if value is not None}
 
 
-def _plain(value: Any) -> Any:
+def _copy_plain(value: Any) -> Any:
     """The same with lists in place of tuples, and new mappings."""
     if isinstance(value, Mapping):
-        return {key: _plain(each) for key, each in value.items()}
-    return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
+        return {key: _copy_plain(item) for key, item in value.items()}
+    return [_copy_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def _asserted(assertions: Sequence[Any]) -> list[Any]:
-    return [_plain(each) for each in assertions]
+def _copy_assertions(assertions: Sequence[Any]) -> list[Any]:
+    return [_copy_plain(assertion) for assertion in assertions]
 
 
-def _stated(expect: Sequence[Any]) -> dict[str, Any]:
-    return {"expect": _asserted(expect)} if expect else {}
+def _expect_entry(expect: Sequence[Any]) -> dict[str, Any]:
+    return {"expect": _copy_assertions(expect)} if expect else {}
 
 
-def arguments_of(given: Any) -> dict[str, Any]:
+def injection_arguments(injection: Any) -> dict[str, Any]:
     """The arguments that make this injection. Raises TypeError: it is none. ValueError: it chooses between several
     faults, as those of a level do."""
     from chaoslab.core.plan import Injection
 
-    if not isinstance(given, Injection):
-        raise TypeError(f"a fault is a name or lab.inject(…), and this is {given!r:.60}")
-    if len(given.choices) != 1:
-        raise ValueError(f"'{given.name}' chooses between several faults: say level(…), or one fault after the other")
-    (choice,) = given.choices
-    usual = f"{choice.fault} on {', '.join(given.targets)}"
+    if not isinstance(injection, Injection):
+        raise TypeError(f"a fault is a name or lab.inject(…), and this is {injection!r:.60}")
+    if len(injection.choices) != 1:
+        raise ValueError(
+            f"'{injection.name}' chooses between several faults: say level(…), or one fault after the other"
+        )
+    (choice,) = injection.choices
+    default_name = f"{choice.fault} on {', '.join(injection.targets)}"
     return {
         "fault": choice.fault,
-        "target": given.targets[0] if len(given.targets) == 1 else list(given.targets),
-        **({"name": given.name} if given.name != usual else {}),
-        **({"chance": given.chance} if given.chance != 1 else {}),
-        **({"calls": list(given.calls)} if given.calls else {}),
-        **_plain(given.triggers),
-        **_plain(choice.params),
+        "target": injection.targets[0] if len(injection.targets) == 1 else list(injection.targets),
+        **({"name": injection.name} if injection.name != default_name else {}),
+        **({"chance": injection.chance} if injection.chance != 1 else {}),
+        **({"calls": list(injection.calls)} if injection.calls else {}),
+        **_copy_plain(injection.triggers),
+        **_copy_plain(choice.params),
     }
 
 
-def _name(given: Any) -> str:
+def _dotted_name(named_object: Any) -> str:
     """module:name of an object; a name in the module `here` if it has none of its own."""
-    module, name = getattr(given, "__module__", None), getattr(given, "__qualname__", None)
-    found = f"{module}:{name}"
-    if isinstance(module, str) and isinstance(name, str) and _found(found) is given:
-        return found
-    last = str(getattr(given, "__name__", type(given).__name__)).rpartition(".")[2]
+    module, name = getattr(named_object, "__module__", None), getattr(named_object, "__qualname__", None)
+    dotted = f"{module}:{name}"
+    if isinstance(module, str) and isinstance(name, str) and _find_loaded(dotted) is named_object:
+        return dotted
+    last = str(getattr(named_object, "__name__", type(named_object).__name__)).rpartition(".")[2]
     return f"{HERE}:{last if last.isidentifier() else 'function'}"
 
 
-def _free(name: str, taken: Mapping[str, Any]) -> str:
+def _pick_free_name(name: str, names: Mapping[str, Any]) -> str:
     return (
         name
-        if name not in taken
-        else next(f"{name}_{n}" for n in range(2, len(taken) + 3) if f"{name}_{n}" not in taken)
+        if name not in names
+        else next(f"{name}_{n}" for n in range(2, len(names) + 3) if f"{name}_{n}" not in names)
     )
 
 
-def _found(dotted: str) -> Any:
+def _find_loaded(dotted: str) -> Any:
     """The object of this name in a module that is loaded; None if there is none."""
     module, _, path = dotted.partition(":")
-    found: Any = sys.modules.get(module)
-    for part in path.split("."):
-        found = getattr(found, part, None)
-    return found
+    value: Any = sys.modules.get(module)
+    for attribute in path.split("."):
+        value = getattr(value, attribute, None)
+    return value
 
 
-def _unnamed(dotted: str, given: Any) -> str:
+def _explain_unnamed(dotted: str, named_object: Any) -> str:
     """The reason why a file cannot name this object; empty if it can."""
-    name = getattr(given, "__qualname__", type(given).__name__)
+    name = getattr(named_object, "__qualname__", type(named_object).__name__)
     if dotted.startswith("__main__:"):
         return f"{name} is defined in the program that was started: move it to a module of its own"
-    if _found(dotted) is given:
+    if _find_loaded(dotted) is named_object:
         return ""
-    what = "a lambda" if name.endswith("<lambda>") else f"{name}, which is no function of a module"
-    return f"{what} has no name that a file could give: define a function in a module".replace(
+    noun = "a lambda" if name.endswith("<lambda>") else f"{name}, which is no function of a module"
+    return f"{noun} has no name that a file could give: define a function in a module".replace(
         ", which is no function of a module has", " is no function of a module and has"
     )

@@ -8,8 +8,8 @@ from typing import Any
 from chaoslab.analysis.opinion import Opinion, Unjudged
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.execution.trial import Trial
-from chaoslab.scenarios.checks import of_data
-from chaoslab.scenarios.running import TrialRules, missing
+from chaoslab.scenarios.checks import parse_assertion
+from chaoslab.scenarios.running import TrialRules, find_missed
 
 
 def check(trial: Trial, *assertions: Any) -> None:
@@ -28,18 +28,18 @@ def check(trial: Trial, *assertions: Any) -> None:
         raise TypeError(f"lab.check takes a trial of lab.run or lab.run_many first, and this is {trial!r:.60}")
     if not assertions:
         raise ValueError("lab.check has no assertion: give some of lab.expect, as in lab.expect.no_duplicate_effects()")
-    rules, opinions = TrialRules(expect=[of_data(each) for each in assertions]), list[Opinion]()
+    rules, opinions = TrialRules(expect=[parse_assertion(assertion) for assertion in assertions]), list[Opinion]()
     try:
-        wrong = [str(each) for each in missing(rules, trial, opinions)]
+        misses = [str(assertion) for assertion in find_missed(rules, trial, opinions)]
     except Unjudged as error:
-        raise AssertionError(_told(trial, [str(error)])) from error.__cause__
-    if not wrong and trial.outcome is Outcome.INVALID:
-        wrong = [f"the trial is invalid and proves nothing: {trial.why}"]
-    if wrong:
-        raise AssertionError(_told(trial, wrong))
+        raise AssertionError(_describe_misses(trial, [str(error)])) from error.__cause__
+    if not misses and trial.outcome is Outcome.INVALID:
+        misses = [f"the trial is invalid and proves nothing: {trial.why}"]
+    if misses:
+        raise AssertionError(_describe_misses(trial, misses))
 
 
-def _told(trial: Trial, wrong: list[str]) -> str:
-    told = f"{trial.key} ({trial.verdict.outcome})"
+def _describe_misses(trial: Trial, wrong: list[str]) -> str:
+    head = f"{trial.key} ({trial.verdict.outcome})"
     command = shlex.join(["chaoslab", "show", str(trial.folder), "--trial", trial.key])
-    return "\n".join([*(f"{told}: {each}" for each in wrong), f"story: {command if trial.folder else 'trial.story()'}"])
+    return "\n".join([*(f"{head}: {text}" for text in wrong), f"story: {command if trial.folder else 'trial.story()'}"])

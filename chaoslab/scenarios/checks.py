@@ -7,19 +7,19 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chaoslab.analysis.assertions import Assertion, ByFunction, stated
+from chaoslab.analysis.assertions import Assertion, ByFunction, build_assertion
 from chaoslab.analysis.assertions.calls import Slo
 from chaoslab.analysis.metric import ByMetric
 from chaoslab.base.registry import did_you_mean, snake
 from chaoslab.core.conversation import Conversation, Turn, turn, turns
-from chaoslab.core.limits import all_of
+from chaoslab.core.limits import read_limits
 from chaoslab.scenarios._fault_checks import FaultChecks
-from chaoslab.scenarios._operations import words
+from chaoslab.scenarios._operations import describe_operation
 from chaoslab.scenarios.drawn_spec import Space, space_or_value
 from chaoslab.scenarios.lab_agent import LAB, lab_agent
 from chaoslab.scenarios.located import Located
-from chaoslab.scenarios.scenario import Scenario, folders_of, name_of, names_of
-from chaoslab.scenarios.sources import function_name
+from chaoslab.scenarios.scenario import Scenario, collect_names, module_folders, name_of
+from chaoslab.scenarios.sources import find_function_name
 
 if TYPE_CHECKING:
     from chaoslab.scenarios.spec import ScenarioSpec
@@ -55,48 +55,48 @@ class Checks:
         if spec.operations:
             self._operations()
         else:
-            self._choose("agent", "fresh", "a function that is the agent, or one that makes it")
-            self._choose("prompt", "turns", "one prompt, or the turns of a conversation")
+            self._check_choice("agent", "fresh", "a function that is the agent, or one that makes it")
+            self._check_choice("prompt", "turns", "one prompt, or the turns of a conversation")
         if spec.agent == LAB:
             lab_agent().check(spec, self.say)
-        self._real_time()
+        self._check_real_time()
         try:
-            all_of(getattr(spec, "limits", None) or ())
+            read_limits(getattr(spec, "limits", None) or ())
         except (ValueError, LookupError) as error:
             self.say(("limits",), str(error.args[0]))
         spec = self.spec
         self._known()
         key = "operations" if spec.operations else "turns"
-        stated = [each.expect for each in spec.operations or spec.turns]
+        expectations = [entry.expect for entry in spec.operations or spec.turns]
         by_turn = {
             n: asserted
-            for n, each in enumerate(stated, 1)
-            if (asserted := self._assertions(each, (key, n - 1, "expect")))
+            for n, entry in enumerate(expectations, 1)
+            if (asserted := self._build_assertions(entry, (key, n - 1, "expect")))
         }
         faults = FaultChecks(spec, self.objects, self.say)
         injections = faults.injections(spec.faults)
-        prompt = self._prompt()
-        most = prompt.most if isinstance(prompt, Conversation) else 1
+        prompt = self._build_prompt()
+        turns_max = prompt.most if isinstance(prompt, Conversation) else 1
         names = self._names()
         if spec.agent == LAB:
-            lab_agent().check_faults(injections, self.say, turns=most)
+            lab_agent().check_faults(injections, self.say, turns=turns_max)
         else:
-            faults.check_places(injections, names, turns=most)
-        whole = injections + faults.level() + faults.budget()
+            faults.check_places(injections, names, turns=turns_max)
+        all_injections = injections + faults.level() + faults.budget()
         if len(injections) == len(spec.faults):
-            faults.check_cascades(whole)
+            faults.check_cascades(all_injections)
         return Scenario(
-            spec, whole, self._assertions(spec.expect, ("expect",)), by_turn, prompt, self.located.file, self.folder,
-            variant, self.objects, tuple(Slo(each.share, each.within, each.tool) for each in spec.slo),
+            spec, all_injections, self._build_assertions(spec.expect, ("expect",)), by_turn, prompt, self.located.file, self.folder,
+            variant, self.objects, tuple(Slo(entry.share, entry.within, entry.tool) for entry in spec.slo),
             faults.spaces(self._waits()),
         )  # fmt: skip
 
-    def _choose(self, one: str, other: str, meaning: str) -> None:
-        given = [name for name in (one, other) if getattr(self.spec, name)]
-        if len(given) == 2:
-            self.say((other,), f"both {one} and {other} are given: give one of them, {meaning}", of_key=True)
-        elif not given:
-            self.say((), f"{one} or {other} is missing: {meaning}")
+    def _check_choice(self, first: str, second: str, meaning: str) -> None:
+        keys_given = [name for name in (first, second) if getattr(self.spec, name)]
+        if len(keys_given) == 2:
+            self.say((second,), f"both {first} and {second} are given: give one of them, {meaning}", of_key=True)
+        elif not keys_given:
+            self.say((), f"{first} or {second} is missing: {meaning}")
 
     def _operations(self) -> None:
         """Checks that there is no agent beside the operations, and that their tools are known."""
@@ -104,16 +104,19 @@ class Checks:
         for key in ("agent", "fresh", "prompt", "turns", "user"):
             if getattr(spec, key):
                 self.say((key,), f"operations are done without an agent: leave {key} out", of_key=True)
-        names = names_of(spec, self.objects)
-        for n, each in enumerate(spec.operations):
-            if each.tool not in names:
-                self.say(("operations", n, "tool"), f"no tool is called '{each.tool:.60}': {_meant(each.tool, names)}")
+        names = collect_names(spec, self.objects)
+        for n, operation in enumerate(spec.operations):
+            if operation.tool not in names:
+                self.say(
+                    ("operations", n, "tool"),
+                    f"no tool is called '{operation.tool:.60}': {_suggest(operation.tool, names)}",
+                )
 
-    def _real_time(self) -> None:
+    def _check_real_time(self) -> None:
         """Checks what only real time has: upstreams, and a command as the agent, which is a process of its own."""
         from chaoslab.execution.upstreams import check_bases
         from chaoslab.scenarios.spec import CommandSpec, ScenarioSpec
-        from chaoslab.seams.gateway.routes import routes
+        from chaoslab.seams.gateway.routes import parse_routes
 
         spec = self.spec
         if isinstance(spec.agent, CommandSpec):
@@ -128,16 +131,16 @@ class Checks:
             self.say(("upstreams",), "upstreams are services of real time: say world: local", of_key=True)
         for name, url in spec.upstreams.items():
             try:
-                check_bases(routes([f"{name}={url}"]))
+                check_bases(parse_routes([f"{name}={url}"]))
             except ValueError as error:
                 self.say(("upstreams", name), str(error))
 
     def _known(self) -> None:
         spec = self.spec
-        there = {**spec.services, **spec.upstreams}
+        all_services = {**spec.services, **spec.upstreams}
         for n, name in enumerate(spec.models):
-            if name not in there:
-                self.say(("models", n), f"no service is called '{name}': {_meant(name, there)}")
+            if name not in all_services:
+                self.say(("models", n), f"no service is called '{name}': {_suggest(name, all_services)}")
         for host in spec.services:
             if not re.fullmatch(r"[a-z0-9_][a-z0-9_.-]*(:[0-9]{1,5})?", host):
                 self.say(
@@ -151,7 +154,7 @@ class Checks:
     def _names(self) -> list[str] | None:
         """The names of all that a fault may hit; None if only an import would tell them. Tells the names that their
         modules do not have."""
-        spec, known = self.spec, True
+        spec, all_known = self.spec, True
         for path, dotted in (
             (("agent",), spec.agent if spec.agent != LAB else None),
             (("fresh",), spec.fresh),
@@ -163,101 +166,105 @@ class Checks:
             if isinstance(dotted, str):
                 self._read(path, dotted)
         names: list[str] = [*spec.services, *spec.upstreams]
-        for key, place, given, dotted in spec.functions:
-            name = self._read((key, place), dotted)
-            known = known and (name is not None or bool(given))
-            names.append(given or name or "")
-        return names if known else None
+        for key, index, given_name, dotted in spec.functions:
+            name = self._read((key, index), dotted)
+            all_known = all_known and (name is not None or bool(given_name))
+            names.append(given_name or name or "")
+        return names if all_known else None
 
     def _read(self, path: tuple[str | int, ...], dotted: str) -> str | None:
         if dotted in self.objects:
             return name_of(dotted, self.objects)
         try:
-            return function_name(dotted, folders_of(self.folder))
+            return find_function_name(dotted, module_folders(self.folder))
         except (LookupError, SyntaxError) as error:
-            said = error.args[0] if isinstance(error, LookupError) else f"SyntaxError: {error}"
-            self.say(path, f"{dotted} cannot be imported: {said}")
+            message = error.args[0] if isinstance(error, LookupError) else f"SyntaxError: {error}"
+            self.say(path, f"{dotted} cannot be imported: {message}")
             return None
 
-    def _prompt(self) -> str | Conversation:
+    def _build_prompt(self) -> str | Conversation:
         if self.spec.operations:
-            return turns(*(turn(words(each), after_s=_first(each.after)) for each in self.spec.operations))
-        made: list[Turn] = []
-        for n, each in enumerate(self.spec.turns):
+            return turns(
+                *(turn(describe_operation(entry), after_s=_first_wait(entry.after)) for entry in self.spec.operations)
+            )
+        turn_list: list[Turn] = []
+        for n, entry in enumerate(self.spec.turns):
             try:
-                made.append(turn(each.say or "", reply=each.reply, after_s=_first(each.after)))
+                turn_list.append(turn(entry.say or "", reply=entry.reply, after_s=_first_wait(entry.after)))
             except ValueError as error:
                 self.say(("turns", n), str(error))
         user = self._user()
-        if user and self.spec.prompt and not made:
-            made = [turn(self.spec.prompt)]
+        if user and self.spec.prompt and not turn_list:
+            turn_list = [turn(self.spec.prompt)]
         try:
-            return turns(*made, user=user, turns_max=self.spec.turns_max) if made else self.spec.prompt or ""
+            return turns(*turn_list, user=user, turns_max=self.spec.turns_max) if turn_list else self.spec.prompt or ""
         except ValueError as error:
             self.say(("turns_max",) if str(error).startswith("turns_max") else ("turns", 0), str(error))
             return ""
 
     def _waits(self) -> dict[int, Space]:
         """The times before turns that each trial draws, by the turn's number."""
-        given = [each.after for each in self.spec.operations or self.spec.turns]
-        return {n: space for n, after in enumerate(given, 1) if isinstance(space := space_or_value(after), Space)}
+        wait_values = [entry.after for entry in self.spec.operations or self.spec.turns]
+        return {n: space for n, after in enumerate(wait_values, 1) if isinstance(space := space_or_value(after), Space)}
 
     def _user(self) -> dict[str, str]:
         """The words of the scripted user, by pattern."""
-        found: dict[str, str] = {}
-        for n, each in enumerate(self.spec.user):
+        replies: dict[str, str] = {}
+        for n, answer in enumerate(self.spec.user):
             try:
-                turn(reply={each.when: each.say})
+                turn(reply={answer.when: answer.say})
             except ValueError as error:
                 self.say(("user", n, "when"), str(error))
                 continue
-            if each.when in found:
-                self.say(("user", n, "when"), f"the pattern {each.when!r:.60} stands here twice: the first one counts")
-            found.setdefault(each.when, each.say)
+            if answer.when in replies:
+                self.say(
+                    ("user", n, "when"), f"the pattern {answer.when!r:.60} stands here twice: the first one counts"
+                )
+            replies.setdefault(answer.when, answer.say)
         if "turns_max" in self.spec.model_fields_set and not self.spec.user:
             self.say(("turns_max",), "turns_max bounds a scripted user, and there is no user", of_key=True)
-        return found
+        return replies
 
-    def _assertions(self, given: Sequence[Any], path: tuple[str | int, ...]) -> tuple[Assertion, ...]:
-        found = []
-        for n, each in enumerate(given):
+    def _build_assertions(self, entries: Sequence[Any], path: tuple[str | int, ...]) -> tuple[Assertion, ...]:
+        assertions = []
+        for n, entry in enumerate(entries):
             try:
-                found.append(of_data(each))
+                assertions.append(parse_assertion(entry))
             except (LookupError, ValueError, TypeError) as error:
                 self.say((*path, n), str(error))
-        return tuple(found)
+        return tuple(assertions)
 
 
-def of_data(given: Any) -> Assertion:
+def parse_assertion(entry: Any) -> Assertion:
     """The assertion of a scenario's entry: "no_duplicate_effects", {max_calls: 5}, or {max_calls: {calls: 5}}; in
     Python also a function, or a metric with `measure(test_case)`. Raises LookupError, ValueError, TypeError: it is
     none."""
-    if isinstance(given, str):
-        return stated(given, {})
-    if isinstance(given, Assertion):
-        return given
-    if isinstance(given, type) and issubclass(given, Assertion):
-        name = snake(given.__name__)
-        raise TypeError(f"{name} stands without its parameters: write {name}({'…' if fields(given) else ''})")
-    if inspect.iscoroutinefunction(given):
-        raise TypeError(f"{given.__qualname__} is async, and an assertion is a plain function")
-    if isinstance(given, type) and callable(getattr(given, "measure", None)):
-        raise TypeError(f"{given.__name__} is a class: give an object of it, as in {given.__name__}(threshold=0.7)")
-    if callable(getattr(given, "measure", None)):
-        return ByMetric(given)
-    if callable(given):
-        return ByFunction(given)
-    if not isinstance(given, Mapping) or len(given) != 1:
+    if isinstance(entry, str):
+        return build_assertion(entry, {})
+    if isinstance(entry, Assertion):
+        return entry
+    if isinstance(entry, type) and issubclass(entry, Assertion):
+        name = snake(entry.__name__)
+        raise TypeError(f"{name} stands without its parameters: write {name}({'…' if fields(entry) else ''})")
+    if inspect.iscoroutinefunction(entry):
+        raise TypeError(f"{entry.__qualname__} is async, and an assertion is a plain function")
+    if isinstance(entry, type) and callable(getattr(entry, "measure", None)):
+        raise TypeError(f"{entry.__name__} is a class: give an object of it, as in {entry.__name__}(threshold=0.7)")
+    if callable(getattr(entry, "measure", None)):
+        return ByMetric(entry)
+    if callable(entry):
+        return ByFunction(entry)
+    if not isinstance(entry, Mapping) or len(entry) != 1:
         raise ValueError("an assertion is a name, or one name with its parameters, as in max_calls: 5")
-    ((name, params),) = given.items()
-    return stated(str(name), params)
+    ((name, params),) = entry.items()
+    return build_assertion(str(name), params)
 
 
-def _first(after: Any) -> float:
+def _first_wait(after: Any) -> float:
     """The time before a turn, in seconds; the first one if each trial draws its own."""
-    found = space_or_value(after)
-    return float(found.ends[0] if isinstance(found, Space) else found)
+    wait = space_or_value(after)
+    return float(wait.ends[0] if isinstance(wait, Space) else wait)
 
 
-def _meant(name: str, known: Any) -> str:
-    return did_you_mean(name, known) if known else "there are none"
+def _suggest(name: str, names_known: Any) -> str:
+    return did_you_mean(name, names_known) if names_known else "there are none"

@@ -18,10 +18,10 @@ SAID_MAX = 300
 """The most characters of a failed command's last words that its error tells."""
 
 
-def check_command(words: Sequence[str]) -> None:
+def check_command(command: Sequence[str]) -> None:
     """Checks that a command's program is there. Raises LookupError: it is not."""
-    if shutil.which(words[0]) is None:
-        raise LookupError(f"the command {words[0]!r} is not found: give its path, or see that PATH holds it")
+    if shutil.which(command[0]) is None:
+        raise LookupError(f"the command {command[0]!r} is not found: give its path, or see that PATH holds it")
 
 
 class CommandAgent:
@@ -31,22 +31,22 @@ class CommandAgent:
     reset = ""
     """A shell's command that is run before each trial, without the gateway, so that services begin anew."""
 
-    def __init__(self, words: Sequence[str], *, folder: Path | None, deadline_s: float) -> None:
+    def __init__(self, command: Sequence[str], *, folder: Path | None, deadline_s: float) -> None:
         """Checks that the program is there. Raises LookupError: it is not."""
-        check_command(words)
-        self._outside = inherited()
-        self._words, self._folder, self._deadline_s = tuple(words), folder, deadline_s
+        check_command(command)
+        self._environment = inherited()
+        self._words, self._folder, self._deadline_s = tuple(command), folder, deadline_s
 
     def __call__(self, prompt: str) -> str:
         """The command's output. Raises RuntimeError: it ended with an exit code other than 0. TimeoutError: it did not
         end in time."""
         if self.reset:
             subprocess.run(
-                self.reset, shell=True, cwd=self._folder, env=self._outside, check=True, stdout=subprocess.DEVNULL
+                self.reset, shell=True, cwd=self._folder, env=self._environment, check=True, stdout=subprocess.DEVNULL
             )
-        words = [word.replace(PROMPT, prompt) for word in self._words]
+        command = [word.replace(PROMPT, prompt) for word in self._words]
         with subprocess.Popen(
-            words, cwd=self._folder, env=inherited(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            command, cwd=self._folder, env=inherited(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, start_new_session=True,
         ) as process:  # fmt: skip
             try:
@@ -57,7 +57,7 @@ class CommandAgent:
                 with suppress(ProcessLookupError):  # whatever it has left behind
                     os.killpg(process.pid, signal.SIGKILL)
         if process.returncode:
-            said = " ".join(err.decode("utf-8", "replace").split())[-SAID_MAX:]
-            ended = f"exit code {process.returncode}" if process.returncode > 0 else f"signal {-process.returncode}"
-            raise RuntimeError(f"the command ended with {ended}{f': {said}' if said else ''}")
+            last_words = " ".join(err.decode("utf-8", "replace").split())[-SAID_MAX:]
+            ending = f"exit code {process.returncode}" if process.returncode > 0 else f"signal {-process.returncode}"
+            raise RuntimeError(f"the command ended with {ending}{f': {last_words}' if last_words else ''}")
         return out[:ANSWER_MAX].decode("utf-8", "replace").strip()

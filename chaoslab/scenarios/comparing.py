@@ -10,20 +10,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from chaoslab.analysis.measures.trace_diff import Story, tell
-from chaoslab.analysis.verdict.exposure import plans_faults
+from chaoslab.analysis.measures.trace_diff import Story, build_story
+from chaoslab.analysis.verdict.exposure import has_planned_faults
 from chaoslab.analysis.verdict.standing import OPEN_MAX, Standing
-from chaoslab.execution.options import RunArguments, RunOptions, check_number, taking
+from chaoslab.execution.options import RunArguments, RunOptions, check_number, takes_arguments
 from chaoslab.record.trial_stream import stories
-from chaoslab.reports.changes import differences, keyed
+from chaoslab.reports.changes import differences, key_trials
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.page import count
-from chaoslab.reports.places import find
+from chaoslab.reports.places import find_run
 from chaoslab.scenarios.builder import ScenarioBuilder, load_scenario
 from chaoslab.scenarios.located import SUFFIXES, ScenarioError
 from chaoslab.scenarios.running import TrialRules
 from chaoslab.scenarios.scenario import Scenario
-from chaoslab.scenarios.sides import OfAgent, OfScenario, SeveralSides, Sides
+from chaoslab.scenarios.sides import AgentSide, ScenarioSide, SeveralSides, Sides
 from chaoslab.search.compared import Comparison
 from chaoslab.search.comparing import ALPHA
 from chaoslab.search.pairs import BETTER, WORSE, Pair, Side
@@ -32,20 +32,20 @@ PAIRS = 200
 """The most pairs, if nothing else is said."""
 BATCH, BATCH_MAX = 10, 80
 """The pairs of the first round, and the most of one: each has as many as all rounds before it."""
-PLACES = ("faults", "prompt", "turns", "user", "operations", "chaos_level", "families", "budget", "world", "timeout",
+SHARED_KEYS = ("faults", "prompt", "turns", "user", "operations", "chaos_level", "families", "budget", "world", "timeout",
           "order", "now")  # fmt: skip
 """The keys in which both sides have to agree: their trials are not the same else."""
-SHRUNK = 3
+SHRUNK_MAX = 3
 """The most pairs that became worse, and better, whose cause is looked for."""
 Tell = Callable[[Comparison], object]
 
 
-def differing(base: Scenario, new: Scenario, places: Sequence[str] = PLACES) -> list[str]:
+def differing_keys(base: Scenario, new: Scenario, places: Sequence[str] = SHARED_KEYS) -> list[str]:
     """The keys in which both scenarios differ, of these."""
     return [key for key in places if getattr(base.spec, key, None) != getattr(new.spec, key, None)]
 
 
-def of_scenarios(
+def open_scenario_sides(
     bases: Sequence[Scenario], news: Sequence[Scenario], *, seed: int | None = None, new_seed: int | None = None,
     jobs: int = 1, but: Sequence[str] = (),
 ) -> tuple[Sides, Sides]:  # fmt: skip
@@ -57,51 +57,51 @@ def of_scenarios(
             f"the sides have {len(bases)} and {len(news)} scenarios, so their trials cannot be paired: choose with -k"
         )
     for base, new in zip(bases, news, strict=True):
-        if found := [key for key in differing(base, new) if key not in but]:
+        if differing_names := [key for key in differing_keys(base, new) if key not in but]:
             raise ScenarioError(
-                f"{base.name}: the sides differ in {', '.join(found)}, so their trials cannot be paired"
+                f"{base.name}: the sides differ in {', '.join(differing_names)}, so their trials cannot be paired"
             )
     seeds = [base.spec.seed if seed is None else seed for base in bases]
     sides: list[list[Sides]] = [
-        [OfScenario(each, own, jobs) for each, own in zip(scenarios, own_seeds, strict=True)]
+        [ScenarioSide(scenario, own_seed, jobs) for scenario, own_seed in zip(scenarios, own_seeds, strict=True)]
         for scenarios, own_seeds in ((bases, seeds), (news, seeds if new_seed is None else [new_seed] * len(news)))
     ]
-    one, other = (each[0] if len(each) == 1 else SeveralSides(each) for each in sides)
-    return one, other
+    base_side, new_side = (scenario[0] if len(scenario) == 1 else SeveralSides(scenario) for scenario in sides)
+    return base_side, new_side
 
 
-def advance(found: Comparison, base: Sides, new: Sides, *, most: int) -> None:
+def advance(comparison: Comparison, base: Sides, new: Sides, *, most: int) -> None:
     """Tries one batch of pairs more. `most`: the pairs that there may be in all."""
-    done = len(found.pairs)
-    if not done:
-        found.period = new.period
-    size = min(max(BATCH, done), BATCH_MAX, most - done)
-    numbers = range(done + 1, done + size + 1)
-    for number, one, other in zip(numbers, base.take(numbers), new.take(numbers), strict=True):
-        found.add(Pair(number, one, other, one.prompt))
+    pair_count = len(comparison.pairs)
+    if not pair_count:
+        comparison.period = new.period
+    size = min(max(BATCH, pair_count), BATCH_MAX, most - pair_count)
+    numbers = range(pair_count + 1, pair_count + size + 1)
+    for number, base_trial, new_trial in zip(numbers, base.take(numbers), new.take(numbers), strict=True):
+        comparison.add(Pair(number, base_trial, new_trial, base_trial.prompt))
         # Evidence that may be looked at after each pair: the rest of the batch would only cost time.
-        if found.decided:
+        if comparison.decided:
             return
 
 
-def paired(
+def compare_sides(
     base: Sides, new: Sides, *, trials: int, alpha: float, tell: Tell = lambda _: None, shrink: bool = False,
     name: str = "", open_max: float = OPEN_MAX,
 ) -> Comparison:  # fmt: skip
     """The comparison of two sides, which ends as soon as it is decided. `trials`: the most pairs, less those of a round
     that would not be whole. `shrink`: a cause of the first pairs that changed is looked for."""
-    found = Comparison(alpha, name=name, open_max=open_max)
+    comparison = Comparison(alpha, name=name, open_max=open_max)
     trials = max(trials - trials % new.period, new.period)
-    while len(found.pairs) < trials and not found.decided:
-        advance(found, base, new, most=trials)
-        tell(found)
+    while len(comparison.pairs) < trials and not comparison.decided:
+        advance(comparison, base, new, most=trials)
+        tell(comparison)
     for change, side in ((WORSE, new), (BETTER, base)):
-        for each in [each for each in found.pairs if each.change == change][: SHRUNK if shrink else 0]:
-            found.pairs[each.number - 1] = replace(each, cause=side.cause(each.number))
-    return found
+        for pair in [pair for pair in comparison.pairs if pair.change == change][: SHRUNK_MAX if shrink else 0]:
+            comparison.pairs[pair.number - 1] = replace(pair, cause=side.cause(pair.number))
+    return comparison
 
 
-def against_itself(
+def compare_with_itself(
     scenarios: Sequence[Scenario],
     times: int,
     *,
@@ -114,19 +114,21 @@ def against_itself(
     """The times that a side is called worse than itself with other seeds, and the trials that differ with the same
     seed, which a deterministic one has none of."""
 
-    def once(one: int, other: int, most: int) -> Comparison:
-        sides = of_scenarios(scenarios, scenarios, seed=one, new_seed=other, jobs=jobs)
-        return paired(*sides, trials=most, alpha=alpha, open_max=open_max)
+    def compare_seeds(base_seed: int, new_seed: int, pair_max: int) -> Comparison:
+        sides = open_scenario_sides(scenarios, scenarios, seed=base_seed, new_seed=new_seed, jobs=jobs)
+        return compare_sides(*sides, trials=pair_max, alpha=alpha, open_max=open_max)
 
-    found = [once(seed + 2 * n, seed + 2 * n + 1, trials) for n in range(1, times + 1)]
-    same = once(seed, seed, min(trials, BATCH))
-    return sum(each.verdict == WORSE for each in found), [
-        each.number for each in same.pairs if each.change or each.base.outcome != each.new.outcome
+    comparisons = [compare_seeds(seed + 2 * n, seed + 2 * n + 1, trials) for n in range(1, times + 1)]
+    with_same_seed = compare_seeds(seed, seed, min(trials, BATCH))
+    return sum(comparison.verdict == WORSE for comparison in comparisons), [
+        comparison.number
+        for comparison in with_same_seed.pairs
+        if comparison.change or comparison.base.outcome != comparison.new.outcome
     ]
 
 
 @dataclass(frozen=True)
-class AskedCompare(RunOptions):
+class CompareArguments(RunOptions):
     """The arguments of `compare`."""
 
     base: Any
@@ -144,8 +146,8 @@ class AskedCompare(RunOptions):
     tell: Tell | None = None
 
 
-@taking(AskedCompare)
-def compare(asked: AskedCompare) -> Comparison:
+@takes_arguments(CompareArguments)
+def compare(asked: CompareArguments) -> Comparison:
     """Tries two sides on the same trials, until it is shown which is worse: two agents, two scenarios, or two runs that
     lie in logs/.
 
@@ -168,7 +170,7 @@ def compare(asked: AskedCompare) -> Comparison:
         raise ValueError(f"open_max is {asked.open_max!r:.40}: it should be a share from 0 to 1, as in 0.05")
     if asked.logs is not None:
         raise ValueError("compare writes no logs: give lab.run_many logs=, and compare the two runs")
-    kinds = [_kind(asked.base), _kind(asked.base if asked.new is None else asked.new)]
+    kinds = [_side_kind(asked.base), _side_kind(asked.base if asked.new is None else asked.new)]
     if kinds[0] != kinds[1]:
         raise TypeError(f"one side is {kinds[0]} and the other {kinds[1]}: give two of one kind")
     settings: dict[str, Any] = {
@@ -176,111 +178,118 @@ def compare(asked: AskedCompare) -> Comparison:
     }  # fmt: skip
     settings["tell"] = asked.tell or (lambda _: None)
     if kinds[0] == AGENT:
-        return paired(*_agents(asked), **settings)
-    own = ("seed", "base", "new", "trials", "alpha", "open_max", "jobs", "changed", "revisions", "shrink", "tell")
-    given = [each.name for each in fields(asked) if each.name not in own and _stated(each, getattr(asked, each.name))]
-    if given:
-        raise ValueError(f"{given[0]} goes with agents, and {kinds[0]} has its own: leave it out")
+        return compare_sides(*_agent_sides(asked), **settings)
+    own_names = ("seed", "base", "new", "trials", "alpha", "open_max", "jobs", "changed", "revisions", "shrink", "tell")
+    stated_names = [
+        option_field.name
+        for option_field in fields(asked)
+        if option_field.name not in own_names and _is_set(option_field, getattr(asked, option_field.name))
+    ]
+    if stated_names:
+        raise ValueError(f"{stated_names[0]} goes with agents, and {kinds[0]} has its own: leave it out")
     if kinds[0] == RUN:
         if asked.new is None:
             raise ValueError("there is one run: give the new one too")
-        return of_runs(str(asked.base), str(asked.new), alpha=asked.alpha, open_max=asked.open_max)
+        return compare_runs(str(asked.base), str(asked.new), alpha=asked.alpha, open_max=asked.open_max)
     seed = None if asked.seed == RunOptions().seed else asked.seed
     if asked.revisions:
-        from chaoslab.scenarios.revisions import SideWork, revisions
+        from chaoslab.scenarios.revisions import SideWork, open_revisions
 
         if not isinstance(asked.base, str | Path) or asked.new is not None:
             raise ValueError("revisions= takes one scenario's file, whose agent is tried as each of them has it")
-        with revisions(SideWork(Path(asked.base), seed=seed, jobs=asked.jobs), asked.revisions) as (base, new):
-            return paired(base, new, **settings)
-    return paired(*_scenarios(asked, seed), **settings)
+        with open_revisions(SideWork(Path(asked.base), seed=seed, jobs=asked.jobs), asked.revisions) as (base, new):
+            return compare_sides(base, new, **settings)
+    return compare_sides(*_scenario_sides(asked, seed), **settings)
 
 
 AGENT, SCENARIO, RUN = "an agent", "a scenario", "a run"
 
 
-def _kind(given: Any) -> str:
-    if isinstance(given, ScenarioBuilder):
+def _side_kind(side: Any) -> str:
+    if isinstance(side, ScenarioBuilder):
         return SCENARIO
-    if isinstance(given, str | Path):
-        return SCENARIO if Path(given).suffix in SUFFIXES else RUN
+    if isinstance(side, str | Path):
+        return SCENARIO if Path(side).suffix in SUFFIXES else RUN
     return AGENT
 
 
-def _stated(option: Any, value: Any) -> bool:
+def _is_set(option: Any, value: Any) -> bool:
     default = option.default if option.default is not MISSING else None
     return bool(value != default)
 
 
-def _agents(asked: AskedCompare) -> tuple[Sides, Sides]:
-    if asked.prompts is None or asked.prompts == []:
+def _agent_sides(arguments: CompareArguments) -> tuple[Sides, Sides]:
+    if arguments.prompts is None or arguments.prompts == []:
         raise ValueError("the agents have to be asked something: give prompts=")
-    if asked.new is None and not asked.changed:
+    if arguments.new is None and not arguments.changed:
         raise ValueError("both sides are the same: give the new agent, or changed= with its options")
-    prompts = asked.prompts if isinstance(asked.prompts, list | tuple) else [asked.prompts]
-    rules = TrialRules(asked.accept)
-    options = {each.name: getattr(asked, each.name) for each in fields(RunOptions)} | {"logs": None}
-    other = {**options, **(asked.changed or {})}
-    if wrong := [key for key in ("faults", "seed", "world", "timeout_s") if options[key] != other[key]]:
+    prompts = arguments.prompts if isinstance(arguments.prompts, list | tuple) else [arguments.prompts]
+    rules = TrialRules(arguments.accept)
+    options = {entry.name: getattr(arguments, entry.name) for entry in fields(RunOptions)} | {"logs": None}
+    new_options = {**options, **(arguments.changed or {})}
+    if wrong := [key for key in ("faults", "seed", "world", "timeout_s") if options[key] != new_options[key]]:
         raise ValueError(f"the sides differ in {wrong[0]}, so their trials cannot be paired")
     sides = [
-        [OfAgent(RunArguments(agent, prompt, **own), rules, asked.jobs) for prompt in prompts]
-        for agent, own in ((asked.base, options), (asked.base if asked.new is None else asked.new, other))
+        [AgentSide(RunArguments(agent, prompt, **side_options), rules, arguments.jobs) for prompt in prompts]
+        for agent, side_options in (
+            (arguments.base, options),
+            (arguments.base if arguments.new is None else arguments.new, new_options),
+        )
     ]
-    one, two = (each[0] if len(each) == 1 else SeveralSides(each) for each in sides)
-    return one, two
+    base_side, new_side = (entry[0] if len(entry) == 1 else SeveralSides(entry) for entry in sides)
+    return base_side, new_side
 
 
-def _scenarios(asked: AskedCompare, seed: int | None) -> tuple[Sides, Sides]:
-    made = [each if isinstance(each, ScenarioBuilder) else load_scenario(each)
-            for each in (asked.base, asked.base if asked.new is None else asked.new)]  # fmt: skip
-    changed = [f"{key}={json.dumps(value)}" for key, value in (asked.changed or {}).items()]
-    if asked.new is None and not changed:
+def _scenario_sides(arguments: CompareArguments, seed: int | None) -> tuple[Sides, Sides]:
+    builders = [source if isinstance(source, ScenarioBuilder) else load_scenario(source)
+            for source in (arguments.base, arguments.base if arguments.new is None else arguments.new)]  # fmt: skip
+    changed = [f"{key}={json.dumps(value)}" for key, value in (arguments.changed or {}).items()]
+    if arguments.new is None and not changed:
         raise ValueError("both sides are the same: give the new scenario, changed= or revisions=")
-    prompts = {"prompt", "turns"} & {*(asked.changed or {})}
-    return of_scenarios(
-        made[0].check(), made[1].check(changed=changed), seed=seed, jobs=asked.jobs, but=sorted(prompts)
+    prompts = {"prompt", "turns"} & {*(arguments.changed or {})}
+    return open_scenario_sides(
+        builders[0].check(), builders[1].check(changed=changed), seed=seed, jobs=arguments.jobs, but=sorted(prompts)
     )
 
 
-WELL = {Standing.WELL: True, Standing.BAD: False, Standing.OPEN: None}
+WELL_BY_STANDING = {Standing.WELL: True, Standing.BAD: False, Standing.OPEN: None}
 
 
-def of_runs(base: str, new: str, *, alpha: float, open_max: float = OPEN_MAX) -> Comparison:
+def compare_runs(base: str, new: str, *, alpha: float, open_max: float = OPEN_MAX) -> Comparison:
     """The comparison of two runs, named as for `chaoslab show`. All their pairs are looked at. Raises LookupError:
     there is no such run; ScenarioError: they have other seeds, plans or prompts, so their trials are not the same."""
-    one, other = (Contents.read(name, where=name) for name in (base, new))
-    begun = [each.report.started for each in (one, other)]
-    for what in ("seed", "plan"):
-        if len({str(getattr(each, what, None)) for each in begun}) > 1:
-            said = "faults" if what == "plan" else what
-            raise ScenarioError(f"{base} and {new} differ in {said}, so their trials cannot be paired")
-    before, after = keyed(one), keyed(other)
-    both = [key for key in before if key in after]
-    if not both:
+    base_run, new_run = (Contents.read(name, where=name) for name in (base, new))
+    starts = [entry.report.started for entry in (base_run, new_run)]
+    for field_name in ("seed", "plan"):
+        if len({str(getattr(entry, field_name, None)) for entry in starts}) > 1:
+            difference = "faults" if field_name == "plan" else field_name
+            raise ScenarioError(f"{base} and {new} differ in {difference}, so their trials cannot be paired")
+    before, after = key_trials(base_run), key_trials(new_run)
+    shared_keys = [key for key in before if key in after]
+    if not shared_keys:
         raise ScenarioError(f"{base} and {new} differ in prompts: no trial of one has its pair in the other")
-    notes = [text.rstrip(".") for text in differences(*begun)]
-    found = Comparison(alpha, notes=notes, open_max=open_max, period=len(both))  # looked at once
-    if alone := len(before) + len(after) - 2 * len(both):
-        found.notes.append(f"{count(alone, 'trial')} of one run alone, which count for nothing")
-    sides = [dict(_sides(each, name)) for each, name in ((one, base), (other, new))]
-    for number, key in enumerate(both, 1):
-        found.add(Pair(number, sides[0][before[key].trial], sides[1][after[key].trial], key[0]))
-    return found
+    notes = [text.rstrip(".") for text in differences(*starts)]
+    comparison = Comparison(alpha, notes=notes, open_max=open_max, period=len(shared_keys))  # looked at once
+    if unpaired := len(before) + len(after) - 2 * len(shared_keys):
+        comparison.notes.append(f"{count(unpaired, 'trial')} of one run alone, which count for nothing")
+    sides = [dict(_iterate_sides(entry, name)) for entry, name in ((base_run, base), (new_run, new))]
+    for number, key in enumerate(shared_keys, 1):
+        comparison.add(Pair(number, sides[0][before[key].trial], sides[1][after[key].trial], key[0]))
+    return comparison
 
 
-def _sides(run: Contents, name: str) -> Iterator[tuple[str, Side]]:
+def _iterate_sides(run: Contents, name: str) -> Iterator[tuple[str, Side]]:
     """The side of each trial, by its key."""
     report = run.report
-    figures, planned = report.figures.value.by_key, plans_faults(report.started)
+    figures, planned = report.figures.value.by_key, has_planned_faults(report.started)
     for row in run.all_rows:
-        of = figures[row.trial]
+        trial_figures = figures[row.trial]
         yield row.trial, Side(
-            WELL[row.standing], str(row.outcome), row.in_words, row.calls, row.seconds or 0.0, of.tokens,
-            bool(row.harm), None if of.unpriced else float(of.usd), report.verdicts[row.trial].done,
-            bool(row.met) if planned else None, prompt=row.prompt, story=partial(_story, name, row.trial),
+            WELL_BY_STANDING[row.standing], str(row.outcome), row.in_words, row.calls, row.seconds or 0.0, trial_figures.tokens,
+            bool(row.harm), None if trial_figures.unpriced else float(trial_figures.usd), report.verdicts[row.trial].done,
+            bool(row.met) if planned else None, prompt=row.prompt, story=partial(_load_story, name, row.trial),
         )  # fmt: skip
 
 
-def _story(name: str, trial: str) -> Story:
-    return tell(stories(find(name), [trial]).records, trial)
+def _load_story(name: str, trial: str) -> Story:
+    return build_story(stories(find_run(name), [trial]).records, trial)

@@ -14,39 +14,39 @@ from chaoslab.execution.agents.functions import fresh
 from chaoslab.execution.trial import Trial, run_many
 from chaoslab.scenarios import _example
 
-LOST = 0.2
+LOST_CHANCE = 0.2
 """The chance that a refund's answer is lost."""
 
 
-def lines(trials: int, seed: int, chaos_level: float = 0.0) -> Iterator[str]:
+def render_demo(trials: int, seed: int, chaos_level: float = 0.0) -> Iterator[str]:
     """The demonstration, line by line. Raises ValueError: there is no such level."""
     faults = [
-        inject("lost_reply", "refund", chance=LOST),
+        inject("lost_reply", "refund", chance=LOST_CHANCE),
         inject("timeout_before_effect", "get_order", chance=0.1),
         *(level(chaos_level, ["refund", "get_order"]) if chaos_level else ()),
     ]
     yield "An agent is asked: Refund order 17. It calls get_order and refund."
-    yield f"In {LOST:.0%} of the calls the shop pays and its answer is lost; {trials} trials, in virtual time."
+    yield f"In {LOST_CHANCE:.0%} of the calls the shop pays and its answer is lost; {trials} trials, in virtual time."
     yield ""
     worst = None
     for name, make in (("naive", _example.naive), ("careful", _example.careful)):
         began_s = system.monotonic()
-        done = _tried(make, trials, seed, faults)
+        demo_trials = _run_trials(make, trials, seed, faults)
         took_s = system.monotonic() - began_s
-        counts = Counter(str(trial.outcome) for trial in done)
-        told = ", ".join(f"{count} {outcome}" for outcome, count in counts.most_common())
-        seconds = sum(trial.seconds for trial in done)
-        yield f"the {name} agent: {told} ({seconds:.0f} virtual seconds in {duration(took_s, 1)})"
+        counts = Counter(str(trial.outcome) for trial in demo_trials)
+        outcome_text = ", ".join(f"{count} {outcome}" for outcome, count in counts.most_common())
+        seconds = sum(trial.seconds for trial in demo_trials)
+        yield f"the {name} agent: {outcome_text} ({seconds:.0f} virtual seconds in {duration(took_s, 1)})"
         if worst is None:
-            worst = next((trial for trial in done if trial.verdict.harm), None)
+            worst = next((trial for trial in demo_trials if trial.verdict.harm), None)
             if worst is not None:
-                yield from ("", *_explained(worst), "")
+                yield from ("", *_explain_trial(worst), "")
     yield ""
     yield "The careful agent sends an idempotency key, so it may ask again, and it says what it does not know."
     yield "next: chaoslab init my_project; cd my_project; chaoslab test"
 
 
-def _tried(make: Callable[[], Any], trials: int, seed: int, faults: list[Injection]) -> list[Trial]:
+def _run_trials(make: Callable[[], Any], trials: int, seed: int, faults: list[Injection]) -> list[Trial]:
     return list(
         run_many(
             fresh(make), "Refund order 17.", trials=trials, seed=seed, faults=faults,
@@ -55,7 +55,7 @@ def _tried(make: Callable[[], Any], trials: int, seed: int, faults: list[Injecti
     )  # fmt: skip
 
 
-def _explained(trial: Trial) -> Iterator[str]:
+def _explain_trial(trial: Trial) -> Iterator[str]:
     yield "One of its trials:"
     yield from (f"  {line}" for line in trial.story().rstrip().splitlines())
     yield "Why: it asks again after a failure, as here, and cannot know that the first payment was made."

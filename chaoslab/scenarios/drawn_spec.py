@@ -10,7 +10,7 @@ from typing import Any, Generic, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from chaoslab.base.dice import Dice
-from chaoslab.base.identity import nth
+from chaoslab.base.identity import nth_trial
 from chaoslab.core.inject import inject
 from chaoslab.core.plan import Injection
 from chaoslab.execution.drawn import Drawn
@@ -19,7 +19,7 @@ FIXED = ("name", "fault", "target", "after")
 """The arguments of a fault that no trial may have for itself."""
 CHOICES_MAX = 100
 """The most values of a parameter that trials choose from."""
-FORMS = ("from", "to", "choices")
+SPACE_KEYS = ("from", "to", "choices")
 """The keys of a range and of choices."""
 LEVEL = "chaos_level"
 
@@ -76,14 +76,14 @@ class ListSpace(Space):
 
     @property
     def ends(self) -> tuple[Any, ...]:
-        return tuple(list(each) for each in product(*map(_ends, self.parts)))
+        return tuple(list(combination) for combination in product(*map(_ends_of, self.parts)))
 
     def draw(self, dice: Dice) -> Any:
-        return [part.draw(dice(n)) if isinstance(part, Space) else part for n, part in enumerate(self.parts)]
+        return [entry.draw(dice(n)) if isinstance(entry, Space) else entry for n, entry in enumerate(self.parts)]
 
 
-def _ends(part: Any) -> tuple[Any, ...]:
-    return part.ends if isinstance(part, Space) else (part,)
+def _ends_of(entry: Any) -> tuple[Any, ...]:
+    return entry.ends if isinstance(entry, Space) else (entry,)
 
 
 @dataclass(frozen=True)
@@ -101,8 +101,8 @@ class DrawnFault:
             for key, space in self.arguments.items()
             if isinstance(space, Space)
         }
-        more = {"name": name} if name else {}
-        return inject(self.fault, self.target, **{**self.arguments, **values, **more}), values
+        keywords = {"name": name} if name else {}
+        return inject(self.fault, self.target, **{**self.arguments, **values, **keywords}), values
 
     def check(self) -> None:
         """Checks that each value may be drawn. Raises LookupError, ValueError, TypeError: one may not."""
@@ -128,45 +128,47 @@ class Spaces:
     def drawn(self, injections: Sequence[Injection], *, seed: int, number: int) -> Drawn:
         """The plan of the trial with this number, from 0. The values have names such as "injection.parameter". The dice
         are named (seed, trial, injection, parameter), so a trial draws the same alone and among others."""
-        trial = nth("", number, 1).key
-        made: list[Injection] = []
+        trial = nth_trial("", number, 1).key
+        drawn_injections: list[Injection] = []
         values: dict[str, Any] = {}
         if self.level is not None:
             values[LEVEL] = self.level.draw(Dice(seed, "space", trial, "", LEVEL))
-        of_levels = {each.name for level in self.levels.values() for each in level}
-        of_level = {each.name: each for each in self.levels.get(values.get(LEVEL, 0), ())}
-        for each in injections:
-            if each.name in of_levels:
-                made += [of_level[each.name]] if each.name in of_level else []
+        of_levels = {injection.name for level in self.levels.values() for injection in level}
+        of_level = {injection.name: injection for injection in self.levels.get(values.get(LEVEL, 0), ())}
+        for injection in injections:
+            if injection.name in of_levels:
+                drawn_injections += [of_level[injection.name]] if injection.name in of_level else []
                 continue
-            if each.name in self.faults:
-                each, own = self.faults[each.name].made(Dice(seed, "space", trial, each.name), each.name)
-                values |= {f"{each.name}.{key}": value for key, value in own.items()}
-            made.append(each)
+            if injection.name in self.faults:
+                injection, drawn_values = self.faults[injection.name].made(
+                    Dice(seed, "space", trial, injection.name), injection.name
+                )
+                values |= {f"{injection.name}.{key}": value for key, value in drawn_values.items()}
+            drawn_injections.append(injection)
         waits = {n: space.draw(Dice(seed, "space", trial, "", "wait", n)) for n, space in self.waits.items()}
         values |= {f"turn {n}.after": wait for n, wait in waits.items()}
-        return Drawn(tuple(made), values, waits)
+        return Drawn(tuple(drawn_injections), values, waits)
 
 
-def space_of(given: Any) -> Space | None:
+def parse_space(value: Any) -> Space | None:
     """The space that a value states, as in {from: 1, to: 5}, {choices: [1, 5]}, or a list with such entries; None if it
     states none. Raises ValueError: it is a mapping and no space, or has too many values."""
-    if isinstance(given, list) and any(isinstance(each, Mapping) for each in given):
-        parts = tuple(each if (space := space_of(each)) is None else space for each in given)
-        if (count := prod(len(_ends(part)) for part in parts)) > CHOICES_MAX:
+    if isinstance(value, list) and any(isinstance(entry, Mapping) for entry in value):
+        parts = tuple(entry if (space := parse_space(entry)) is None else space for entry in value)
+        if (count := prod(len(_ends_of(entry_space)) for entry_space in parts)) > CHOICES_MAX:
             raise ValueError(f"its entries have {count} combinations: {CHOICES_MAX} at most")
         return ListSpace(parts)
-    if not isinstance(given, Mapping):
+    if not isinstance(value, Mapping):
         return None
-    if set(given) == {"choices"}:
-        choices = given["choices"]
+    if set(value) == {"choices"}:
+        choices = value["choices"]
         if not isinstance(choices, list) or not choices:
             raise ValueError(f"its choices are {choices!r:.60}: they should be a list of values")
         if len(choices) > CHOICES_MAX:
             raise ValueError(f"it has {len(choices)} choices: {CHOICES_MAX} at most")
         return OneOf(tuple(choices))
-    if set(given) == {"from", "to"}:
-        low, high = given["from"], given["to"]
+    if set(value) == {"from", "to"}:
+        low, high = value["from"], value["to"]
         if any(isinstance(end, bool) or not isinstance(end, int | float) for end in (low, high)) or not low < high:
             raise ValueError(
                 f"its range is from {low!r:.30} to {high!r:.30}: it should be from a number to a larger one"
@@ -175,9 +177,9 @@ def space_of(given: Any) -> Space | None:
     raise ValueError("a value that each trial draws is {from: 1, to: 5} or {choices: [1, 5]}")
 
 
-def space_or_value(given: Any) -> Any:
+def space_or_value(value: Any) -> Any:
     """The space of a checked value that states one; else the value itself."""
-    return getattr(given, "space", given)
+    return getattr(value, "space", value)
 
 
 T = TypeVar("T")
@@ -216,13 +218,13 @@ class ChoicesSpec(Strict, Generic[T]):
         return OneOf(tuple(self.choices))
 
 
-def form(value: Any) -> str:
+def value_tag(value: Any) -> str:
     """The tag of a value, of a range or of choices."""
     if isinstance(value, RangeSpec | ChoicesSpec):
         return "choices" if isinstance(value, ChoicesSpec) else "range"
     return "one" if not isinstance(value, Mapping) else "choices" if "choices" in value else "range"
 
 
-def one_or_choices(value: Any) -> str:
+def choice_tag(value: Any) -> str:
     """The tag of a value or of choices."""
     return "choices" if isinstance(value, ChoicesSpec) or (isinstance(value, Mapping) and "choices" in value) else "one"

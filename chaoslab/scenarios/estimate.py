@@ -5,7 +5,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from chaoslab.execution.estimate import PILOT, CostEstimate, Sample, pilot, remembered
+from chaoslab.execution.estimate import PILOT, CostEstimate, Sample, find_earlier_sample, run_pilot
 from chaoslab.execution.spec import is_of_one_process
 from chaoslab.record.rulings import Rulings
 from chaoslab.scenarios.load import load
@@ -13,7 +13,7 @@ from chaoslab.scenarios.running import run
 from chaoslab.scenarios.scenario import Scenario
 
 
-def estimated(
+def estimate_scenario(
     scenario: Scenario, *, trials: int | None = None, seed: int | None = None, jobs: int = 1, only: int | None = None,
     logs: Path | None = None,
 ) -> CostEstimate:  # fmt: skip
@@ -22,19 +22,21 @@ def estimated(
     spec = scenario.spec
     real = not is_of_one_process(spec.world)
     count = 1 if only is not None else spec.trials if trials is None else trials
-    found = _remembered(scenario, logs) if real else _pilot(scenario, count, seed)
+    sample = _find_earlier(scenario, logs) if real else _run_pilot(scenario, count, seed)
     judges = ["judge"] if spec.judge else []
-    judges += [each.name for each in (*scenario.expect, *sum(scenario.by_turn.values(), ())) if each.asks]
+    judges += [
+        assertion.name for assertion in (*scenario.expect, *sum(scenario.by_turn.values(), ())) if assertion.asks
+    ]
     notes = [f"not in it: the model that {' and '.join(dict.fromkeys(judges))} may ask"] if judges else []
-    if found is None and real:
+    if sample is None and real:
         notes.append("no earlier run of it is known: one with -n 1 --logs logs tells what a trial costs")
     limit = spec.budget.dollars if spec.budget is not None else None
     return CostEstimate.of(
-        scenario.name, count, found, real=real, jobs=1 if real else jobs, limit_usd=limit, notes=notes
+        scenario.name, count, sample, real=real, jobs=1 if real else jobs, limit_usd=limit, notes=notes
     )
 
 
-def of_levels(
+def estimate_levels(
     path: Path, levels: Sequence[float], trials: int, *, seed: int | None = None, jobs: int = 1,
     logs: Path | None = None,
 ) -> Iterator[CostEstimate]:  # fmt: skip
@@ -42,19 +44,21 @@ def of_levels(
     cannot be run."""
     for level in levels:
         for scenario in load(path, changed=[f"chaos_level={level:g}"]):
-            found = estimated(scenario, trials=trials, seed=seed, jobs=jobs, logs=logs)
-            yield replace(found, name=f"{scenario.name} at level {level:g}")
+            estimate = estimate_scenario(scenario, trials=trials, seed=seed, jobs=jobs, logs=logs)
+            yield replace(estimate, name=f"{scenario.name} at level {level:g}")
 
 
-def _pilot(scenario: Scenario, count: int, seed: int | None) -> Sample | None:
-    calm = replace(scenario, spec=scenario.spec.model_copy(update={"judge": None}), expect=(), by_turn={}, slo=())
-    with closing(run(calm, trials=min(count, PILOT), seed=seed, apart=True)) as rulings:
-        return pilot(rulings)
+def _run_pilot(scenario: Scenario, count: int, seed: int | None) -> Sample | None:
+    without_judge = replace(
+        scenario, spec=scenario.spec.model_copy(update={"judge": None}), expect=(), by_turn={}, slo=()
+    )
+    with closing(run(without_judge, trials=min(count, PILOT), seed=seed, apart=True)) as rulings:
+        return run_pilot(rulings)
 
 
-def _remembered(scenario: Scenario, logs: Path | None) -> Sample | None:
+def _find_earlier(scenario: Scenario, logs: Path | None) -> Sample | None:
     def fits(folder: Path) -> bool:
         rulings = Rulings.read(folder)
         return rulings is not None and rulings.scenario == scenario.name
 
-    return remembered(logs, fits, world=scenario.spec.world)
+    return find_earlier_sample(logs, fits, world=scenario.spec.world)

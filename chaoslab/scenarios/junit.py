@@ -7,9 +7,9 @@ from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from chaoslab.record.rulings import RulingState
-from chaoslab.reports.formats import put
+from chaoslab.reports.formats import write_file
 from chaoslab.scenarios.running import Result
-from chaoslab.scenarios.tell import result_text
+from chaoslab.scenarios.tell import render_result
 
 KINDS = {RulingState.FAILED: "failure", RulingState.INVALID: "error"}
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -31,38 +31,38 @@ class Case:
     properties: Mapping[str, object] = field(default_factory=dict)
 
 
-def document(cases: Sequence[Case]) -> str:
+def render_document(cases: Sequence[Case]) -> str:
     """The cases as the text of a file. What proves nothing is an error, what does not hold a failure."""
     suites = Element("testsuites")
-    for place in dict.fromkeys(case.place for case in cases):
-        own = [case for case in cases if case.place == place]
-        suite = SubElement(suites, "testsuite", name=_clean(own[0].suite), tests=str(len(own)))
+    for group in dict.fromkeys(case.place for case in cases):
+        group_cases = [case for case in cases if case.place == group]
+        suite = SubElement(suites, "testsuite", name=_clean(group_cases[0].suite), tests=str(len(group_cases)))
         for kind, state in (("failures", RulingState.FAILED), ("errors", RulingState.INVALID)):
-            suite.set(kind, str(sum(case.state is state for case in own)))
-        for case in own:
-            _add(suite, case)
-        suite.set("time", f"{sum(case.took_s for case in own):.6f}")
+            suite.set(kind, str(sum(case.state is state for case in group_cases)))
+        for case in group_cases:
+            _add_case(suite, case)
+        suite.set("time", f"{sum(case.took_s for case in group_cases):.6f}")
     indent(suites)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(suites, encoding="unicode") + "\n"
 
 
-def text_of(results: Sequence[Result], given: Sequence[str] = ()) -> str:
-    """The results of scenarios as the text of a file. `given`: as in `told`."""
-    return document([_case(result, given) for result in results])
+def render_junit(results: Sequence[Result], options: Sequence[str] = ()) -> str:
+    """The results of scenarios as the text of a file. `options`: as in `told`."""
+    return render_document([_build_case(result, options) for result in results])
 
 
-def write(results: Sequence[Result], path: Path, given: Sequence[str] = ()) -> None:
+def write(results: Sequence[Result], path: Path, options: Sequence[str] = ()) -> None:
     """Writes the file. Raises OSError: it cannot be written."""
-    put(text_of(results, given), path)
+    write_file(render_junit(results, options), path)
 
 
-def _case(result: Result, given: Sequence[str]) -> Case:
+def _build_case(result: Result, options: Sequence[str]) -> Case:
     scenario = result.scenario
-    counts = {str(each): result.count(each) for each in RulingState}
+    counts = {str(state): result.count(state) for state in RulingState}
     return Case(
         (scenario.file, scenario.spec.name), scenario.spec.name, scenario.file or scenario.spec.name,
         scenario.variant or scenario.spec.name, result.took_s, result.state,
-        result_text(result, given=given) if result.state in KINDS else "",
+        render_result(result, given=options) if result.state in KINDS else "",
         {
             "trials": len(result.rulings), "met_a_fault": result.met, **counts,
             "virtual_seconds": f"{sum(ruling.trial.seconds for ruling in result.rulings):.6f}",
@@ -70,17 +70,17 @@ def _case(result: Result, given: Sequence[str]) -> Case:
     )  # fmt: skip
 
 
-def _add(suite: Element, case: Case) -> None:
-    made = SubElement(
+def _add_case(suite: Element, case: Case) -> None:
+    element = SubElement(
         suite, "testcase", classname=_clean(case.classname), name=_clean(case.name), time=f"{case.took_s:.6f}"
     )
-    properties = SubElement(made, "properties")
+    properties = SubElement(element, "properties")
     for key, value in case.properties.items():
         SubElement(properties, "property", name=key, value=str(value))
     if case.state in KINDS:
         head, _, rest = case.told.partition("\n")
-        about = SubElement(made, KINDS[case.state], type=str(case.state), message=_clean(head))
-        about.text = _clean(f"\n{rest}\n")
+        problem = SubElement(element, KINDS[case.state], type=str(case.state), message=_clean(head))
+        problem.text = _clean(f"\n{rest}\n")
 
 
 def _clean(text: str) -> str:

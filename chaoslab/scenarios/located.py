@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chaoslab.base.files import opened
+from chaoslab.base.files import open_regular
 
 if TYPE_CHECKING:
     import yaml
@@ -23,7 +23,7 @@ VALUES_MAX = 50_000
 SUFFIXES = (".yaml", ".yml", ".json", ".toml")
 EXPONENT = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")
 """Numbers that YAML 1.2 and JSON know, and that PyYAML takes for texts."""
-WAY_MAX = 80
+PATH_TEXT_MAX = 80
 """The most characters of a way that an error names."""
 _DEEP_KEY = re.compile(
     rf"""^[ \t]*\[{{0,2}}[ \t]*(?:(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){{{DEPTH_MAX}}}""", re.MULTILINE
@@ -56,60 +56,60 @@ class Located:
     def error(self, path: Sequence[str | int], text: str, *, of_key: bool = False) -> ScenarioError:
         """The error about the value at this path, or about the nearest one around it. `of_key`: about its key. It names
         the path where no places are known."""
-        here = tuple(path)
-        if here and here[0] in self.given:
-            return ScenarioError(f"{self.given[str(here[0])]}: {' '.join(text.split())}")
-        while here and here not in self.marks:
-            here = here[:-1]
-        mark = self.keys.get(here) if of_key else None
-        mark = mark or self.marks.get(here)
-        place = self.file if mark is None else f"{self.file}:{mark[0]}:{mark[1]}"
+        nearest = tuple(path)
+        if nearest and nearest[0] in self.given:
+            return ScenarioError(f"{self.given[str(nearest[0])]}: {' '.join(text.split())}")
+        while nearest and nearest not in self.marks:
+            nearest = nearest[:-1]
+        mark = self.keys.get(nearest) if of_key else None
+        mark = mark or self.marks.get(nearest)
+        position = self.file if mark is None else f"{self.file}:{mark[0]}:{mark[1]}"
         if not self.marks and path[1:]:  # the text names a single key itself
-            way = "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in path).lstrip(".")
-            place += f": {way[:WAY_MAX]}"
-        return ScenarioError(f"{place}: {' '.join(text.split())}")
+            path_text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
+            position += f": {path_text[:PATH_TEXT_MAX]}"
+        return ScenarioError(f"{position}: {' '.join(text.split())}")
 
 
 def read(path: Path) -> Located:
     """The data of a file. Raises ScenarioError: it cannot be read, or is not what its suffix says."""
-    shown = str(path)
+    name = str(path)
     if path.suffix not in SUFFIXES and not path.exists():
-        raise ScenarioError(f"{shown}: there is no such file or folder")
+        raise ScenarioError(f"{name}: there is no such file or folder")
     if path.suffix == ".py":
-        raise ScenarioError(f"{shown}: `chaoslab test {shown}` runs scenarios in Python, which no other command reads")
+        raise ScenarioError(f"{name}: `chaoslab test {name}` runs scenarios in Python, which no other command reads")
     if path.suffix not in SUFFIXES and not path.is_dir():
-        raise ScenarioError(f"{shown}: a scenario's file ends in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
+        raise ScenarioError(f"{name}: a scenario's file ends in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
     try:
         if path.is_dir():
             inside = sorted(file.name for file in path.iterdir() if file.suffix in SUFFIXES)
             raise ScenarioError(
-                f"{shown}: this is a folder; name a file in it{f', such as {inside[0]}' if inside else ''}"
+                f"{name}: this is a folder; name a file in it{f', such as {inside[0]}' if inside else ''}"
             )
-        with opened(path) as file:
+        with open_regular(path) as file:
             raw = file.read(BYTES_MAX + 1)
     except OSError as error:
-        raise ScenarioError(f"{shown}: it cannot be read: {error.strerror or error}") from None
+        raise ScenarioError(f"{name}: it cannot be read: {error.strerror or error}") from None
     if len(raw) > BYTES_MAX:
-        raise ScenarioError(f"{shown}: it is larger than {BYTES_MAX // 1024} KiB, which no scenario needs")
+        raise ScenarioError(f"{name}: it is larger than {BYTES_MAX // 1024} KiB, which no scenario needs")
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ScenarioError(f"{shown}: it is no UTF-8 text (byte {error.start} cannot be read)") from None
-    return parse(text, shown, suffix=path.suffix)
+        raise ScenarioError(f"{name}: it is no UTF-8 text (byte {error.start} cannot be read)") from None
+    return parse(text, name, suffix=path.suffix)
 
 
 def parse(text: str, file: str, *, suffix: str = ".yaml", values_max: int = VALUES_MAX) -> Located:
     """The data of a text. `values_max`: of YAML. Raises ScenarioError: it cannot be read."""
     if suffix == ".toml":
-        return _bounded(_toml(text, file))
+        return _check_bounds(_parse_toml(text, file))
     if suffix == ".json" and text.strip():
-        return _bounded(_json(text, file))
+        return _check_bounds(_parse_json(text, file))
     if "\0" in text:
         raise ScenarioError(f"{file}: it is no text (it has a zero byte)")
     return _Yaml(file, values_max).located(text)
 
 
-def _json(text: str, file: str) -> Located:
+def _parse_json(text: str, file: str) -> Located:
     import json
 
     try:
@@ -126,29 +126,29 @@ def _json(text: str, file: str) -> Located:
         return Located(file, data)
 
 
-def _toml(text: str, file: str) -> Located:
+def _parse_toml(text: str, file: str) -> Located:
     import tomllib
 
-    if found := _DEEP_KEY.search(text):  # tomllib needs a long time for some of these
+    if match := _DEEP_KEY.search(text):  # tomllib needs a long time for some of these
         raise ScenarioError(
-            f"{file}:{text.count(chr(10), 0, found.start()) + 1}: it is nested more than {DEPTH_MAX} deep"
+            f"{file}:{text.count(chr(10), 0, match.start()) + 1}: it is nested more than {DEPTH_MAX} deep"
         )
     try:
         return Located(file, tomllib.loads(text))
     except RecursionError:
         raise ScenarioError(f"{file}: it is nested more than {DEPTH_MAX} deep") from None
     except ValueError as error:  # a TOMLDecodeError, or a number of thousands of digits
-        at = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
-        place = f"{file}:{at[1]}:{at[2]}" if at else file
-        raise ScenarioError(f"{place}: this is no TOML: {str(error).partition(' (at ')[0]}") from None
+        numbers = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
+        position = f"{file}:{numbers[1]}:{numbers[2]}" if numbers else file
+        raise ScenarioError(f"{position}: this is no TOML: {str(error).partition(' (at ')[0]}") from None
 
 
-def _bounded(located: Located) -> Located:
+def _check_bounds(located: Located) -> Located:
     """The same with moments as texts. Raises ScenarioError: it has too many values, is too deep, or has a number that
     is none."""
     count = 0
 
-    def plain(value: Any, path: Path_) -> Any:
+    def convert(value: Any, path: Path_) -> Any:
         nonlocal count
         count += 1
         if count > VALUES_MAX:
@@ -156,14 +156,14 @@ def _bounded(located: Located) -> Located:
         if len(path) > DEPTH_MAX:
             raise located.error(path, f"it is nested more than {DEPTH_MAX} deep")
         if isinstance(value, dict):
-            return {key: plain(each, (*path, key)) for key, each in value.items()}
+            return {key: convert(item, (*path, key)) for key, item in value.items()}
         if isinstance(value, list):
-            return [plain(each, (*path, n)) for n, each in enumerate(value)]
+            return [convert(item, (*path, n)) for n, item in enumerate(value)]
         if isinstance(value, float) and not math.isfinite(value):
             raise located.error(path, f"{value} is no number to reckon with")
         return value if value is None or isinstance(value, str | int | float | bool) else str(value)
 
-    return replace(located, data=plain(located.data, ()))
+    return replace(located, data=convert(located.data, ()))
 
 
 class _NoYamlError(ScenarioError):
@@ -185,18 +185,18 @@ class _Yaml:
         # libyaml is far faster, and not in every build of PyYAML.
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         try:
-            documents = iter(_composed(yaml, text, loader))
+            documents = iter(_compose_documents(yaml, text, loader))
             root = next(documents, None)
             second = next(documents, None)
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
-            place = self.file if mark is None else f"{self.file}:{mark.line + 1}:{mark.column + 1}"
-            said = " ".join(filter(None, (error.context, error.problem)))
-            if "nest" in said:  # here or in libyaml, which has a limit of its own that it meets while it looks ahead
-                raise ScenarioError(f"{place}: it is nested more than {DEPTH_MAX} deep") from None
+            position = self.file if mark is None else f"{self.file}:{mark.line + 1}:{mark.column + 1}"
+            message = " ".join(filter(None, (error.context, error.problem)))
+            if "nest" in message:  # here or in libyaml, which has a limit of its own that it meets while it looks ahead
+                raise ScenarioError(f"{position}: it is nested more than {DEPTH_MAX} deep") from None
             if mark is not None and text[mark.index : mark.index + 1] == "\t":
-                said = "a tab stands here, where YAML takes spaces alone"
-            raise _NoYamlError(f"{place}: this is no YAML: {' '.join(said.split())}") from None
+                message = "a tab stands here, where YAML takes spaces alone"
+            raise _NoYamlError(f"{position}: this is no YAML: {' '.join(message.split())}") from None
         except yaml.YAMLError as error:
             raise _NoYamlError(f"{self.file}: this is no YAML: {' '.join(str(error).split())[:200]}") from None
         except RecursionError:
@@ -223,32 +223,32 @@ class _Yaml:
             raise self._error(node, "an alias stands inside of what it stands for")
         self.marks.setdefault(path, (node.start_mark.line + 1, node.start_mark.column + 1))
         if isinstance(node, yaml.ScalarNode):
-            return self._scalar(node)
+            return self._read_scalar(node)
         if node.tag not in ("tag:yaml.org,2002:seq", "tag:yaml.org,2002:map"):
             raise self._error(node, f"the tag {node.tag[:60]} is not for scenarios: they hold plain data")
         self.open.append(node)
         try:
             if isinstance(node, yaml.SequenceNode):
-                return [self._value(each, (*path, n)) for n, each in enumerate(node.value)]
-            return self._mapping(node, path)
+                return [self._value(child, (*path, n)) for n, child in enumerate(node.value)]
+            return self._read_mapping(node, path)
         finally:
             self.open.pop()
 
-    def _mapping(self, node: yaml.Node, path: Path_) -> dict[str, Any]:
+    def _read_mapping(self, node: yaml.Node, path: Path_) -> dict[str, Any]:
         import yaml
 
-        found: dict[str, Any] = {}
+        mapping: dict[str, Any] = {}
         for key, value in node.value:
             if not isinstance(key, yaml.ScalarNode) or key.tag == "tag:yaml.org,2002:merge":
                 raise self._error(key, "a key should be a text")
             name = key.value
-            if name in found:
+            if name in mapping:
                 raise self._error(key, f"'{name[:60]}' stands here twice")
-            found[name] = self._value(value, (*path, name))
+            mapping[name] = self._value(value, (*path, name))
             self.keys[*path, name] = (key.start_mark.line + 1, key.start_mark.column + 1)
-        return found
+        return mapping
 
-    def _scalar(self, node: yaml.Node) -> Any:
+    def _read_scalar(self, node: yaml.Node) -> Any:
         kind, text, style = node.tag.rpartition(":")[2], str(node.value), getattr(node, "style", None)
         if not node.tag.startswith("tag:yaml.org,2002:"):
             raise self._error(node, f"the tag {node.tag[:60]} is not for scenarios: they hold plain data")
@@ -270,11 +270,11 @@ class _Yaml:
         raise self._error(node, f"!!{kind[:60]} is not for scenarios: they hold plain data")
 
     def _number(self, node: yaml.Node, text: str) -> float | str:
-        spelt = text.replace("_", "").lower()
-        if spelt.lstrip("+-") in (".inf", ".nan"):
+        digits = text.replace("_", "").lower()
+        if digits.lstrip("+-") in (".inf", ".nan"):
             raise self._error(node, f"{text[:20]} is no number to reckon with")
         try:
-            number = float(spelt)
+            number = float(digits)
         except ValueError:  # 1:30.5
             return text
         if not math.isfinite(number):
@@ -282,7 +282,7 @@ class _Yaml:
         return number
 
 
-def _composed(module: Any, text: str, loader: Any) -> Iterator[Any]:
+def _compose_documents(module: Any, text: str, loader: Any) -> Iterator[Any]:
     """The documents of a text as trees of nodes; nothing is constructed. The depth is checked first, event by event,
     since composing is recursive."""
     depth = 0

@@ -122,13 +122,13 @@ def test_the_fault_is_met_through_the_adapter_and_the_assertion_tells():
 '''
 
 
-def files(folder: Path, name: str) -> Mapping[Path, str]:
+def render_files(folder: Path, name: str) -> Mapping[Path, str]:
     """The files of a plug-in package of this name. Raises ValueError: it is no name of a module."""
     if not name.isidentifier() or name != name.lower() or name == "chaoslab":
         raise ValueError(f"--plugin {name[:60]} should be a module's name in small letters, as in shop_chaos")
-    given = {"name": name, "cls": "".join(part.capitalize() for part in name.split("_"))}
+    values = {"name": name, "cls": "".join(word.capitalize() for word in name.split("_"))}
     texts = {
         "pyproject.toml": PROJECT, f"{name}/__init__.py": "", f"{name}/{name}_doubled.py": FAULT,
         f"{name}/{name}_mentions.py": ASSERTION, f"{name}/adapter.py": ADAPTER, f"tests/test_{name}.py": TEST,
     }  # fmt: skip
-    return {folder / path: text.format(**given) for path, text in texts.items()}
+    return {folder / path: text.format(**values) for path, text in texts.items()}

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from chaoslab.base.extras import origin_of
+from chaoslab.base.extras import find_origin
 from chaoslab.base.json_text import encoded
 from chaoslab.scenarios import _example
-from chaoslab.scenarios.agent_tools import AgentTools, tools_of
-from chaoslab.scenarios.scenario import folders_of
-from chaoslab.scenarios.sources import function_name
+from chaoslab.scenarios.agent_tools import AgentTools, find_tools
+from chaoslab.scenarios.scenario import module_folders
+from chaoslab.scenarios.sources import find_function_name
 from chaoslab.scenarios.spec import DOTTED
 
 PROMPT = "Hello."
@@ -151,9 +151,9 @@ REPOSITORY = """\
 UNKNOWN = "${{ vars.CHAOSLAB }}   # a variable of your repository: git+https:// and the address of chaoslab's"
 
 
-def repository() -> str | None:
+def find_repository() -> str | None:
     """The address by which pip installs this chaoslab elsewhere: empty if an index has it, None if nobody knows."""
-    origin = origin_of()
+    origin = find_origin()
     if origin is None:
         return None
     if "vcs_info" in origin:
@@ -161,24 +161,26 @@ def repository() -> str | None:
     url = str(origin.get("url", ""))
     if not url.startswith("file:"):
         return url
-    asked = ["git", "-C", unquote(urlsplit(url).path), "remote", "get-url", "origin"]
+    command = ["git", "-C", unquote(urlsplit(url).path), "remote", "get-url", "origin"]
     try:
-        found = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+        remote = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return None
-    parts = urlsplit(found)
+    parts = urlsplit(remote)
     # The remote's address may hold a name and a token.
     return f"git+{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}" if parts.scheme == "https" else None
 
 
-def workflow(address: str | None, *, test: bool) -> str:
-    """The CI job. `address`: of chaoslab, as `repository` returns it. `test`: there is a test for pytest."""
+def render_workflow(address: str | None, *, test: bool) -> str:
+    """The CI job. `address`: of chaoslab, as `find_repository` returns it. `test`: there is a test for pytest."""
     text = WORKFLOW if test else WITHOUT_TEST
-    known = REPOSITORY.format(address=UNKNOWN if address is None else address)
-    return text.format(repository="" if address == "" else known, place="" if address == "" else " @ $CHAOSLAB")
+    repository_text = REPOSITORY.format(address=UNKNOWN if address is None else address)
+    return text.format(
+        repository="" if address == "" else repository_text, place="" if address == "" else " @ $CHAOSLAB"
+    )
 
 
-def files(folder: Path, agent: str | None, prompt: str = PROMPT) -> Mapping[Path, str]:
+def render_files(folder: Path, agent: str | None, prompt: str = PROMPT) -> Mapping[Path, str]:
     """The files of a new project. `agent`: the user's own, as module:name; None: the example's. `prompt`: its words.
     A CI job that is there already stays: it runs the scenarios of the whole repository.
     Raises ValueError: the agent is none. LookupError: its module has no such name."""
@@ -188,119 +190,122 @@ def files(folder: Path, agent: str | None, prompt: str = PROMPT) -> Mapping[Path
             folder / "refund.chaos.yaml": SCENARIO.format(module=module),
             folder / f"{module}.py": Path(_example.__file__).read_text(encoding="utf-8"),
             folder / "test_chaos.py": TEST.format(module=module),
-            folder / ".github" / "workflows" / "chaos.yml": workflow(repository(), test=True),
+            folder / ".github" / "workflows" / "chaos.yml": render_workflow(find_repository(), test=True),
         }
     if not re.fullmatch(DOTTED, agent):
         raise ValueError(f"--agent {agent[:60]} should be module:name, as in shop.agent:answer")
-    function_name(agent, folders_of(folder))
-    found = tools_of(agent, folders_of(folder))
+    find_function_name(agent, module_folders(folder))
+    agent_tools = find_tools(agent, module_folders(folder))
     name = agent.rpartition(":")[2].rpartition(".")[2]
-    model = _free(folder, "my_model", f"{name}_model") if found.hosts and found.parameters else ""
-    test = _test(agent, prompt, found, model)
-    job = _root(agent, folder) / ".github" / "workflows" / "chaos.yml"
+    model = _pick_free_name(folder, "my_model", f"{name}_model") if agent_tools.hosts and agent_tools.parameters else ""
+    test = _render_test(agent, prompt, agent_tools, model)
+    job = _find_root(agent, folder) / ".github" / "workflows" / "chaos.yml"
     return {
-        folder / f"{name}.chaos.yaml": _scenario(name, agent, prompt, found, model),
-        **({folder / f"{model}.py": _model(found, prompt)} if model else {}),
-        **({folder / f"{_free(folder, 'test_chaos', f'test_{name}_chaos')}.py": test} if test else {}),
-        **({} if job.exists() else {job: workflow(repository(), test=bool(test))}),
+        folder / f"{name}.chaos.yaml": _render_scenario(name, agent, prompt, agent_tools, model),
+        **({folder / f"{model}.py": _render_model(agent_tools, prompt)} if model else {}),
+        **({folder / f"{_pick_free_name(folder, 'test_chaos', f'test_{name}_chaos')}.py": test} if test else {}),
+        **({} if job.exists() else {job: render_workflow(find_repository(), test=bool(test))}),
     }
 
 
-def _free(folder: Path, *names: str) -> str:
-    """The first of these names of modules that no file has yet; the last if all are taken, which `write` then tells."""
+def _pick_free_name(folder: Path, *names: str) -> str:
+    """The first of these names of modules that no file has yet; the last if all are taken, which `write_files` then tells."""
     return next((name for name in names if not (folder / f"{name}.py").exists()), names[-1])
 
 
-def _model(found: AgentTools, prompt: str) -> str:
+def _render_model(agent_tools: AgentTools, prompt: str) -> str:
     """The script of a model that calls each tool once, those that only read first."""
-    numbers = [int(each) for each in re.findall(r"\d{1,9}", prompt)] or [1]
+    numbers = [int(digits) for digits in re.findall(r"\d{1,9}", prompt)] or [1]
     calls = []
-    for dotted in (*found.reads, *found.changes):
-        given = iter([*numbers, *[numbers[-1]] * 20])
+    for dotted in (*agent_tools.reads, *agent_tools.changes):
+        next_numbers = iter([*numbers, *[numbers[-1]] * 20])
         arguments = {
-            name: next(given) if isinstance(value, int) and not isinstance(value, bool) else value
-            for name, value in found.parameters[dotted].items()
+            name: next(next_numbers) if isinstance(value, int) and not isinstance(value, bool) else value
+            for name, value in agent_tools.parameters[dotted].items()
         }
-        words = "".join(f", {name}={value!r}" for name, value in arguments.items())
-        calls.append(f'lab.call("{dotted.rpartition(":")[2].rpartition(".")[2]}"{words})')
-    return MY_MODEL.format(key=KEYS[found.hosts[0]], calls=",\n        ".join(calls))
+        argument_text = "".join(f", {name}={value!r}" for name, value in arguments.items())
+        calls.append(f'lab.call("{dotted.rpartition(":")[2].rpartition(".")[2]}"{argument_text})')
+    return MY_MODEL.format(key=KEYS[agent_tools.hosts[0]], calls=",\n        ".join(calls))
 
 
-def skill_page() -> str:
+def read_skill_page() -> str:
     """The page by which a coding agent puts an agent under chaos, in the form of a skill: front matter with name and
     description, then Markdown."""
     return Path(__file__).with_name("for_coding_agents.md").read_text(encoding="utf-8")
 
 
-def _root(agent: str, folder: Path) -> Path:
+def _find_root(agent: str, folder: Path) -> Path:
     """The folder of the repository: the current one if the agent is found from there and not from the project's."""
     first = agent.partition(":")[0].partition(".")[0]
     inside = (folder / first).exists() or (folder / f"{first}.py").is_file()
-    here = Path(first).is_dir() or Path(f"{first}.py").is_file()
-    return Path() if here and not inside else folder
+    is_here = Path(first).is_dir() or Path(f"{first}.py").is_file()
+    return Path() if is_here and not inside else folder
 
 
-def _faults(found: AgentTools) -> list[tuple[str, str]]:
+def _choose_faults(agent_tools: AgentTools) -> list[tuple[str, str]]:
     """Two faults that can hit, each with its target: of a change its answer is lost, of a read nothing comes."""
-    change, read = (next((each.rpartition(":")[2] for each in of), "") for of in (found.changes, found.reads))
-    made = [("lost_reply" if change else "malformed_json", change or read)]
-    return [*made, ("timeout_before_effect", read or change)] if made[0][1] else []
+    change, read = (
+        next((dotted.rpartition(":")[2] for dotted in functions), "")
+        for functions in (agent_tools.changes, agent_tools.reads)
+    )
+    chosen = [("lost_reply" if change else "malformed_json", change or read)]
+    return [*chosen, ("timeout_before_effect", read or change)] if chosen[0][1] else []
 
 
-def _scenario(name: str, agent: str, prompt: str, found: AgentTools, model: str) -> str:
-    faults = [f"  - {{fault: {fault}, target: {target}, chance: 0.3}}" for fault, target in _faults(found)]
-    served = ", ".join(f"{host}: {model}:model" for host in found.hosts)
+def _render_scenario(name: str, agent: str, prompt: str, agent_tools: AgentTools, model: str) -> str:
+    faults = [f"  - {{fault: {fault}, target: {target}, chance: 0.3}}" for fault, target in _choose_faults(agent_tools)]
+    served = ", ".join(f"{host}: {model}:model" for host in agent_tools.hosts)
     return THEIRS.format(
         name=name,
-        kind="fresh" if found.is_factory else "agent",
+        kind="fresh" if agent_tools.is_factory else "agent",
         agent=agent,
-        changes=", ".join(found.changes),
-        reads=", ".join(found.reads),
+        changes=", ".join(agent_tools.changes),
+        reads=", ".join(agent_tools.reads),
         guessed="; which is which was guessed from names" if faults else ", as in shop.api:refund",
-        model=MODEL.format(hosts=served, models=", ".join(found.hosts))
+        model=MODEL.format(hosts=served, models=", ".join(agent_tools.hosts))
         if model
-        else "".join(NO_MODEL.format(host=host) for host in found.hosts),
+        else "".join(NO_MODEL.format(host=host) for host in agent_tools.hosts),
         prompt=json.dumps(prompt, ensure_ascii=False),
         faults="\n".join(["faults:", *faults]) if faults else NO_FAULTS,
     )
 
 
-def _test(agent: str, prompt: str, found: AgentTools, model: str) -> str:
+def _render_test(agent: str, prompt: str, agent_tools: AgentTools, model: str) -> str:
     """The test for pytest; empty if no tool was found, since it could inject nothing."""
-    faults = [f'lab.inject("{fault}", "{target}", chance=0.3)' for fault, target in _faults(found)]
+    faults = [f'lab.inject("{fault}", "{target}", chance=0.3)' for fault, target in _choose_faults(agent_tools)]
     names: dict[str, list[str]] = {}
-    for dotted in (agent, *found.changes, *found.reads):
+    for dotted in (agent, *agent_tools.changes, *agent_tools.reads):
         module, _, name = dotted.partition(":")
         names.setdefault(module, []).append(name.partition(".")[0])
     lines = [f"from {model} import model"] if model else []  # first: it sets the key that the agent's SDK asks for
     lines += [f"from {module} import {', '.join(sorted(set(names[module])))}" for module in sorted(names)]
     named = agent.partition(":")[2]
-    services = ", ".join(f'"{host}": model' for host in found.hosts)
-    asked = f"\n        services={{{services}}},\n        models={found.hosts!r}," if model else ""
+    services = ", ".join(f'"{host}": model' for host in agent_tools.hosts)
+    service_text = f"\n        services={{{services}}},\n        models={agent_tools.hosts!r}," if model else ""
     return THEIR_TEST.format(
         imports="\n".join(lines), faults=",\n        ".join(faults), prompt=prompt,
-        agent=f"lab.fresh({named})" if found.is_factory else named, services=asked,
-        changes=", ".join(each.partition(":")[2] for each in found.changes),
-        reads=", ".join(each.partition(":")[2] for each in found.reads),
+        agent=f"lab.fresh({named})" if agent_tools.is_factory else named, services=service_text,
+        changes=", ".join(tool_name.partition(":")[2] for tool_name in agent_tools.changes),
+        reads=", ".join(tool_name.partition(":")[2] for tool_name in agent_tools.reads),
     ) if faults else ""  # fmt: skip
 
 
-def write(wanted: Mapping[Path, str], folder: Path) -> list[Path]:
-    """Writes files, as `files` returns them, and returns their paths. Nothing is written if one of them is there.
+def write_files(texts: Mapping[Path, str], folder: Path) -> list[Path]:
+    """Writes files, as `render_files` returns them, and returns their paths. Nothing is written if one of them is there.
     Raises ValueError: one of them is there. OSError: one cannot be written."""
-    if there := [path for path in wanted if path.exists()]:
-        raise ValueError(f"{there[0]} is there already: name another folder, or move it away")
+    if existing := [path for path in texts if path.exists()]:
+        raise ValueError(f"{existing[0]} is there already: name another folder, or move it away")
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file: name a folder")
-    done: list[Path] = []
-    contents = {path: encoded(text) for path, text in wanted.items()}  # all of them, before one is written
+    written: list[Path] = []
+    contents = {path: encoded(text) for path, text in texts.items()}  # all of them, before one is written
     try:
         for path, content in contents.items():
             path.parent.mkdir(parents=True, exist_ok=True)
-            done.append(path)
+            written.append(path)
             path.write_bytes(content)
     except OSError:
-        for path in done:
+        for path in written:
             path.unlink(missing_ok=True)
         raise
-    return done
+    return written

@@ -8,67 +8,76 @@ from typing import TYPE_CHECKING, Any
 from chaoslab.base.boundary import let_through
 from chaoslab.base.jsonable import describe_error, line
 from chaoslab.base.registry import did_you_mean
-from chaoslab.scenarios._modules import modules_of
+from chaoslab.scenarios._modules import use_modules
 from chaoslab.scenarios.builder import ScenarioBuilder
 from chaoslab.scenarios.located import ScenarioError
-from chaoslab.scenarios.scenario import folders_of
-from chaoslab.scenarios.sources import lost
+from chaoslab.scenarios.scenario import module_folders
+from chaoslab.scenarios.sources import explain_lost
 
 if TYPE_CHECKING:
     from chaoslab.scenarios.scenario import Scenario
 
-WHY = 300
+REASON_MAX = 300
 """The most characters of an import's error."""
 
 
-def scenarios_of(given: str, *, changed: Sequence[str] = ()) -> "list[Scenario]":
+def load_python_scenarios(source: str, *, changed: Sequence[str] = ()) -> "list[Scenario]":
     """The scenarios that a file's module binds to names, or those of one name. `changed`: as for `load`. Raises
     ScenarioError: it cannot be imported, has no scenario, or something in one is wrong."""
-    folder, module, name = _place(given)
-    with modules_of(folder, [module]):
+    folder, module, name = _locate_module(source)
+    with use_modules(folder, [module]):
         try:
-            found = vars(importlib.import_module(module))
+            module_names = vars(importlib.import_module(module))
         except BaseException as error:  # noqa: BLE001 - a user's module may raise anything
             let_through(error)
-            raise ScenarioError(f"{given}: it cannot be imported: {line(describe_error(error), WHY)}") from None
+            raise ScenarioError(f"{source}: it cannot be imported: {line(describe_error(error), REASON_MAX)}") from None
         if name:
-            if name not in found:
-                raise ScenarioError(f"{given}: {module} has no '{name}': {_near(name, found)}")
-            made = list(_builders(found[name]))
+            if name not in module_names:
+                raise ScenarioError(f"{source}: {module} has no '{name}': {_suggest_name(name, module_names)}")
+            builders = list(_find_builders(module_names[name]))
         else:
-            made = [each for own, value in found.items() if not own.startswith("_") for each in _builders(value)]
-        if not made:
-            what = f"{name} is none" if name else "none of its names is one"
-            raise ScenarioError(f"{given}: there is no scenario: {what}; bind one, as in refund = lab.scenario(…)")
-        once = {id(each): each for each in made}.values()
-        return [each for one in once for each in one.within(given, folder).check(changed=changed)]
+            builders = [
+                builder
+                for global_name, value in module_names.items()
+                if not global_name.startswith("_")
+                for builder in _find_builders(value)
+            ]
+        if not builders:
+            hint = f"{name} is none" if name else "none of its names is one"
+            raise ScenarioError(f"{source}: there is no scenario: {hint}; bind one, as in refund = lab.scenario(…)")
+        unique_builders = {id(builder): builder for builder in builders}.values()
+        return [
+            builder
+            for unique_builder in unique_builders
+            for builder in unique_builder.within(source, folder).check(changed=changed)
+        ]
 
 
-def _place(given: str) -> tuple[Path, str, str]:
+def _locate_module(source: str) -> tuple[Path, str, str]:
     """The folder to import from, the module, and the name in it."""
-    if not given.endswith(".py"):
-        module, _, name = given.partition(":")
-        if module.endswith(".py") and (why := lost(given, folders_of(None))):
-            raise ScenarioError(f"{given}: {why}")
+    if not source.endswith(".py"):
+        module, _, name = source.partition(":")
+        if module.endswith(".py") and (reason := explain_lost(source, module_folders(None))):
+            raise ScenarioError(f"{source}: {reason}")
         return Path(), module, name
-    path = Path(given)
+    path = Path(source)
     if not path.is_file():
-        raise ScenarioError(f"{given}: there is no such file")
+        raise ScenarioError(f"{source}: there is no such file")
     parts, folder = [path.stem], path.resolve().parent
     while (folder / "__init__.py").is_file():
         parts, folder = [folder.name, *parts], folder.parent
-    if not all(each.isidentifier() for each in parts):
-        raise ScenarioError(f"{given}: {'.'.join(parts)} is no module's name: rename it, with _ for other characters")
+    if not all(name_part.isidentifier() for name_part in parts):
+        raise ScenarioError(f"{source}: {'.'.join(parts)} is no module's name: rename it, with _ for other characters")
     return folder, ".".join(parts), ""
 
 
-def _near(name: str, found: Mapping[str, Any]) -> str:
-    known = [own for own, value in found.items() if any(_builders(value))]
-    return did_you_mean(name, known) if known else "it has no scenario"
+def _suggest_name(name: str, module_names: Mapping[str, Any]) -> str:
+    scenario_names = [global_name for global_name, value in module_names.items() if any(_find_builders(value))]
+    return did_you_mean(name, scenario_names) if scenario_names else "it has no scenario"
 
 
-def _builders(value: Any) -> Iterator[ScenarioBuilder]:
+def _find_builders(value: Any) -> Iterator[ScenarioBuilder]:
     if isinstance(value, ScenarioBuilder):
         yield value
     elif isinstance(value, list | tuple):
-        yield from (each for each in value if isinstance(each, ScenarioBuilder))
+        yield from (item for item in value if isinstance(item, ScenarioBuilder))

@@ -37,7 +37,7 @@ class SideWork:
 
 
 @dataclass
-class InChild:
+class ChildSide:
     """The trials of a side in a process of its own. `where`: its name in errors."""
 
     where: str
@@ -53,21 +53,26 @@ class InChild:
         assert self.period
         self._send([*numbers])
         self._unread = len(numbers)
-        return self._sides()  # read as it is asked for, so that the other side's process works meanwhile
+        return self._iterate_sides()  # read as it is asked for, so that the other side's process works meanwhile
 
     def cause(self, number: int) -> str:
         assert self.period
-        for _ in self._sides():
+        for _ in self._iterate_sides():
             pass
         self._send(number)
         return str(self._read())
 
-    def _sides(self) -> Iterator[Side]:
+    def _iterate_sides(self) -> Iterator[Side]:
         while self._unread:
             row = self._read()
             self._unread -= 1
             story = row["story"]
-            yield Side(**{**vars(Side.of(row["side"])), "story": None if story is None else lambda told=story: told})
+            yield Side(
+                **{
+                    **vars(Side.of(row["side"])),
+                    "story": None if story is None else lambda story_data=story: story_data,
+                }
+            )
 
     def _send(self, value: Any) -> None:
         assert self._process.stdin is not None
@@ -84,14 +89,21 @@ class InChild:
             return json.loads(text)
         code = self._process.wait()
         self._errors.seek(0)
-        said = [each for each in self._errors.readlines() if each.strip()] or [f"its process ended with {code}"]
-        raise ScenarioError(line(f"{self.where}: {said[-1].strip()}", SHOWN))
+        lines = [error_line for error_line in self._errors.readlines() if error_line.strip()] or [
+            f"its process ended with {code}"
+        ]
+        raise ScenarioError(line(f"{self.where}: {lines[-1].strip()}", SHOWN))
 
 
 @contextmanager
-def in_child(
-    where: str, what: SideWork, *, folder: Path | None = None, root: str = "", more: Mapping[str, str] | None = None
-) -> Iterator[InChild]:
+def open_child_side(
+    label: str,
+    side_work: SideWork,
+    *,
+    folder: Path | None = None,
+    root: str = "",
+    more: Mapping[str, str] | None = None,
+) -> Iterator[ChildSide]:
     """A context with a side in a process of its own. `folder`: where it runs. `root`: the work tree whose modules it
     must not find. `more`: variables of its environment."""
     environment = {**_own_environment(), **(more or {})}
@@ -104,9 +116,9 @@ def in_child(
             [sys.executable, "-P", "-m", "chaoslab.scenarios.rows"], cwd=folder, env=environment,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, encoding="utf-8",
         )  # fmt: skip
-        side = InChild(where, process, errors)
+        side = ChildSide(label, process, errors)
         try:
-            side._send({**vars(what), "file": str(what.file), "changed": [*what.changed], "root": root})
+            side._send({**vars(side_work), "file": str(side_work.file), "changed": [*side_work.changed], "root": root})
             yield side
         finally:
             process.kill()
@@ -114,78 +126,84 @@ def in_child(
 
 
 @contextmanager
-def revision(what: SideWork, name: str) -> Iterator[Sides]:
+def open_revision(side_work: SideWork, name: str) -> Iterator[Sides]:
     """A context with a side as a revision has its code. The scenario's file is that of now, so that all revisions have
     the same trials. An empty name stands for the work tree as it is. Raises ScenarioError: there is no such revision,
     or the file lies in no work tree."""
-    root, here = root_of(what.file), Path.cwd().resolve()
-    inside = what.file.resolve().relative_to(root)
-    beside = here.relative_to(root) if here.is_relative_to(root) else Path()
-    own = replace(what, file=Path(os.path.relpath(root / inside, root / beside)))
+    root, current = find_git_root(side_work.file), Path.cwd().resolve()
+    inside = side_work.file.resolve().relative_to(root)
+    beside = current.relative_to(root) if current.is_relative_to(root) else Path()
+    own_work = replace(side_work, file=Path(os.path.relpath(root / inside, root / beside)))
     with ExitStack() as stack:
         if not name:
-            yield stack.enter_context(in_child("the work tree", own, folder=root / beside))
+            yield stack.enter_context(open_child_side("the work tree", own_work, folder=root / beside))
             return
-        commit = resolved(root, name)
+        commit = resolve_commit(root, name)
         above = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="chaoslab-")))
         tree = above.resolve() / "tree"
-        git(root, "worktree", "add", "--quiet", "--detach", str(tree), commit)
-        stack.callback(git, root, "worktree", "remove", "--force", str(tree))
+        run_git(root, "worktree", "add", "--quiet", "--detach", str(tree), commit)
+        stack.callback(run_git, root, "worktree", "remove", "--force", str(tree))
         for folder in (tree / beside, (tree / inside).parent):
             folder.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(what.file, tree / inside)
-        yield stack.enter_context(in_child(f"revision {name}", own, folder=tree / beside, root=str(root)))
+        shutil.copyfile(side_work.file, tree / inside)
+        yield stack.enter_context(open_child_side(f"revision {name}", own_work, folder=tree / beside, root=str(root)))
 
 
 @contextmanager
-def revisions(what: SideWork, names: Sequence[str]) -> Iterator[tuple[Sides, Sides]]:
+def open_revisions(side_work: SideWork, names: Sequence[str]) -> Iterator[tuple[Sides, Sides]]:
     """A context with the sides of one or two revisions. The second is the work tree if there is one name."""
     if not 0 < len(names) < 3:
         raise ScenarioError(f"there are {len(names)} revisions: give the base's, and the new one's or none for now's")
-    with revision(what, names[0]) as base, revision(what, names[1] if len(names) > 1 else "") as new:
+    with (
+        open_revision(side_work, names[0]) as base,
+        open_revision(side_work, names[1] if len(names) > 1 else "") as new,
+    ):
         yield base, new
 
 
 @contextmanager
-def models(what: SideWork, name: str) -> Iterator[tuple[Sides, Sides]]:
+def open_models(side_work: SideWork, name: str) -> Iterator[tuple[Sides, Sides]]:
     """A context with both sides of one agent, the new one with another model."""
-    with in_child("the base", what) as base, in_child(f"model {name}", what, more={MODEL: name}) as new:
+    with (
+        open_child_side("the base", side_work) as base,
+        open_child_side(f"model {name}", side_work, more={MODEL: name}) as new,
+    ):
         yield base, new
 
 
-def root_of(file: Path) -> Path:
+def find_git_root(file: Path) -> Path:
     """The top of the Git work tree that the file lies in. Raises ScenarioError: it lies in none, or there is no Git."""
     if not file.is_file():
         raise ScenarioError(f"{file} cannot be read: there is no such file")
     try:
-        return Path(git(file.resolve().parent, "rev-parse", "--show-toplevel")).resolve()
+        return Path(run_git(file.resolve().parent, "rev-parse", "--show-toplevel")).resolve()
     except ScenarioError as error:
         if "not a git repository" not in str(error):
             raise
         raise ScenarioError(f"{file} lies in no Git work tree, so there are no revisions of its code") from None
 
 
-def resolved(root: Path, name: str) -> str:
+def resolve_commit(root: Path, name: str) -> str:
     """The commit of a revision. Raises ScenarioError: there is none."""
     try:
-        return git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+        return run_git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     except ScenarioError:
         raise ScenarioError(f"Git knows no revision {name!r:.60}: give a branch, a tag or a commit") from None
 
 
-def git(folder: Path, *words: str) -> str:
+def run_git(folder: Path, *arguments: str) -> str:
     """The output of Git. Raises ScenarioError: it fails, or is not installed."""
     try:
-        done = subprocess.run(
-            ["git", "-C", str(folder), *words], capture_output=True, text=True, env=_own_environment(),
+        completed = subprocess.run(
+            ["git", "-C", str(folder), *arguments], capture_output=True, text=True, env=_own_environment(),
             stdin=subprocess.DEVNULL, check=False,
         )  # fmt: skip
     except FileNotFoundError:
         raise ScenarioError("revisions need git, which is not installed") from None
-    if done.returncode:
-        said = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[0]
-        raise ScenarioError(line(f"git {words[0]}: {said.removeprefix('fatal: ')}", SHOWN))
-    return done.stdout.strip()
+    if completed.returncode:
+        message = (completed.stderr.strip().splitlines() or [f"exit code {completed.returncode}"])[0]
+        raise ScenarioError(line(f"git {arguments[0]}: {message.removeprefix('fatal: ')}", SHOWN))
+    return completed.stdout.strip()
 
 
 def _own_environment() -> dict[str, str]:

@@ -12,27 +12,27 @@ from typing import TYPE_CHECKING, Any
 
 from chaoslab.analysis.assertions import Assertion, FinishedTrial, Miss
 from chaoslab.analysis.assertions.calls import Slo
-from chaoslab.analysis.measures.idle import Idle
+from chaoslab.analysis.measures.idle import IdleInjections
 from chaoslab.analysis.opinion import Opinion, Unjudged
-from chaoslab.analysis.verdict.exposure import Exposure, first_hold
-from chaoslab.analysis.verdict.ledger import events_of
+from chaoslab.analysis.verdict.exposure import Exposure, find_ending_limit
+from chaoslab.analysis.verdict.ledger import describe_events
 from chaoslab.analysis.verdict.standing import Count, Standing, decide_share, stand_by_outcome
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base import interrupts
 from chaoslab.base.boundary import let_through
 from chaoslab.base.clock import system
 from chaoslab.base.jsonable import describe_error, line
-from chaoslab.base.parsers import closest
+from chaoslab.base.parsers import find_closest
 from chaoslab.base.registry import BrokenPlugin
 from chaoslab.core.events import FaultHeldBack, FaultsOff
 from chaoslab.core.fault import BrokenFault
-from chaoslab.execution.asking import ask
-from chaoslab.execution.judging import Judge, judged
-from chaoslab.execution.options import RunArguments, key_of, keys
-from chaoslab.execution.trial import Trial, numbered
+from chaoslab.execution.asking import ask_environment_model
+from chaoslab.execution.judging import Judge, add_opinions
+from chaoslab.execution.options import RunArguments, file_options, key_of
+from chaoslab.execution.trial import Trial, run_numbered
 from chaoslab.record.rulings import RulingsFile, RulingState, TrialRuling
-from chaoslab.scenarios._modules import modules_of
-from chaoslab.scenarios._operations import ToolStep, failed_one, makes, words
+from chaoslab.scenarios._modules import use_modules
+from chaoslab.scenarios._operations import ToolStep, describe_operation, find_failed_operation, make_factory
 from chaoslab.scenarios.command_agent import CommandAgent
 from chaoslab.scenarios.lab_agent import LAB, lab_agent
 from chaoslab.scenarios.located import ScenarioError
@@ -42,7 +42,7 @@ from chaoslab.worlds.virtual.context import Unsupported
 if TYPE_CHECKING:
     from chaoslab.scenarios.spec import CommandSpec
 
-WHY = 300
+REASON_MAX = 300
 """The most characters of a reason."""
 
 
@@ -60,7 +60,7 @@ class TrialRules:
     @property
     def requirements(self) -> list[str]:
         """The requirements as texts."""
-        of_turns = [f"{each} in turn {turn}" for turn, asserted in self.by_turn.items() for each in asserted]
+        of_turns = [f"{assertion} in turn {turn}" for turn, asserted in self.by_turn.items() for assertion in asserted]
         return [f"outcome: {' or '.join(self.accept)}", *map(str, self.expect), *of_turns]
 
 
@@ -76,8 +76,8 @@ class Missed:
 
     def __str__(self) -> str:
         turn = "" if self.turn is None else f" in turn {self.turn}"
-        where = f" ({self.where})" if self.where else ""
-        return f"{self.assertion}{turn}: {self.miss.text}{where}"
+        location = f" ({self.where})" if self.where else ""
+        return f"{self.assertion}{turn}: {self.miss.text}{location}"
 
 
 @dataclass(frozen=True)
@@ -102,16 +102,16 @@ class Ruling:
     @property
     def met(self) -> bool | None:
         """A fault was witnessed; None if the trial has none, but for its budget."""
-        if all(each.name == BUDGET for each in self.trial.plan.injections):
+        if all(injection.name == BUDGET for injection in self.trial.plan.injections):
             return None
         return bool({*self.trial.met} - {BUDGET})
 
 
-def held_in(trial: Trial) -> str:
+def find_hold_limit(trial: Trial) -> str:
     """The limit by which the trial's faults were held back, such as a lever; empty if they were not."""
     if not trial.calls_known or (trial.met and not trial.plan.limits):
         return ""  # A lever is looked at once a trial, so it holds all faults back, or none.
-    return first_hold([event.limit for _, event in trial.history.of(FaultHeldBack)])
+    return find_ending_limit([event.limit for _, event in trial.history.of(FaultHeldBack)])
 
 
 @dataclass
@@ -123,7 +123,7 @@ class Result:
     met: int = 0
     """The trials in which a fault was witnessed."""
     exposure: Exposure = field(default_factory=Exposure)
-    idle: Idle = field(default_factory=Idle)
+    idle: IdleInjections = field(default_factory=IdleInjections)
     """The faults that have hit nothing so far."""
     calls: dict[Slo, tuple[int, int]] = field(default_factory=dict)
     """The good calls and all calls, by objective; those of trials that prove nothing are left out."""
@@ -137,18 +137,18 @@ class Result:
         self.exposure.add(met=ruling.met, held=ruling.held)
         names = {*ruling.trial.met}
         self.met += bool(names - {BUDGET} if self.scenario.faults else names)
-        own = [each for each in ruling.trial.plan.injections if each.name != BUDGET]
-        if ruling.trial.calls_known and self.idle.wants(own):
-            self.idle.take(ruling.trial.history, own)
-        for each in self.scenario.slo if ruling.trial.verdict.outcome is not Outcome.INVALID else ():
+        own_injections = [objective for objective in ruling.trial.plan.injections if objective.name != BUDGET]
+        if ruling.trial.calls_known and self.idle.wants(own_injections):
+            self.idle.take(ruling.trial.history, own_injections)
+        for objective in self.scenario.slo if ruling.trial.verdict.outcome is not Outcome.INVALID else ():
             ended = [
                 event
                 for _, event, _ in FinishedTrial(ruling.trial.history, ruling.trial.key, ruling.trial.verdict).ended(
-                    each.tool
+                    objective.tool
                 )
             ]
-            good, all_ = self.calls.get(each, (0, 0))
-            self.calls[each] = (good + sum(map(each.good, ended)), all_ + len(ended))
+            good, all_ = self.calls.get(objective, (0, 0))
+            self.calls[objective] = (good + sum(map(objective.good, ended)), all_ + len(ended))
 
     @property
     def reasons(self) -> list[str]:
@@ -156,21 +156,21 @@ class Result:
         state = self.state
         if state is not RulingState.FAILED:
             return [self.invalid] if state is RulingState.INVALID else []
-        least = self.scenario.spec.pass_rate
-        asked = f"{least:.4g} of them should" if least < 1 else "all should"
-        missed = decide_share(self.standings, least, open_max=self.scenario.spec.invalid_rate) is Standing.BAD
-        return [*([f"{self.standings} trials passed, {asked}"] if missed else []), *self.below]
+        min_share = self.scenario.spec.pass_rate
+        expected = f"{min_share:.4g} of them should" if min_share < 1 else "all should"
+        missed = decide_share(self.standings, min_share, open_max=self.scenario.spec.invalid_rate) is Standing.BAD
+        return [*([f"{self.standings} trials passed, {expected}"] if missed else []), *self.below]
 
     @property
     def below(self) -> list[str]:
         """The objectives that were missed, one line each."""
-        found = []
-        for each, (good, all_) in self.calls.items():
-            if all_ and good / all_ < each.share:
-                found.append(
-                    f"{each}: {good} of {all_} calls were good ({good / all_:.1%}), asked for {each.share:.1%}"
+        misses = []
+        for objective, (good, all_) in self.calls.items():
+            if all_ and good / all_ < objective.share:
+                misses.append(
+                    f"{objective}: {good} of {all_} calls were good ({good / all_:.1%}), asked for {objective.share:.1%}"
                 )
-        return found
+        return misses
 
     def count(self, state: RulingState) -> int:
         return sum(ruling.state is state for ruling in self.rulings)
@@ -194,12 +194,14 @@ class Result:
         """The reason why the scenario proves nothing; empty if it does."""
         if not self.rulings:
             return "no trial was run"
-        if why := self.exposure.nothing:
-            names = ", ".join(each.name for each in self.scenario.faults)
-            return why if self.exposure.held else f"{why} ({line(names, 100)})"
-        if why := unproven(self.rulings, self.scenario.spec.pass_rate, self.scenario.spec.invalid_rate):
-            return why
-        empty = next((each for each in self.scenario.slo if not self.calls.get(each, (0, 0))[1]), None)
+        if reason := self.exposure.nothing:
+            names = ", ".join(entry.name for entry in self.scenario.faults)
+            return reason if self.exposure.held else f"{reason} ({line(names, 100)})"
+        if reason := explain_unproven_rulings(
+            self.rulings, self.scenario.spec.pass_rate, self.scenario.spec.invalid_rate
+        ):
+            return reason
+        empty = next((entry for entry in self.scenario.slo if not self.calls.get(entry, (0, 0))[1]), None)
         return f"{empty}: there was no such call" if empty is not None else ""
 
 
@@ -219,31 +221,35 @@ def run(
     """
     spec = scenario.spec
     count = spec.trials if trials is None else trials
-    wanted = [only] if isinstance(only, int) else only
-    numbers: Sequence[int] = range(count) if wanted is None else [number - 1 for number in wanted]
+    numbers_wanted = [only] if isinstance(only, int) else only
+    numbers: Sequence[int] = range(count) if numbers_wanted is None else [number - 1 for number in numbers_wanted]
     rules = TrialRules(spec.accept, scenario.expect, scenario.by_turn, bool(spec.operations))
     seed = spec.seed if seed is None else seed
     drawn = partial(scenario.drawn, seed) if scenario.spaces else None
     result = Result(scenario)
-    book = Book(scenario.name, rules, len(numbers), asked=map(str, scenario.slo))
+    book = RulingsBook(scenario.name, rules, len(numbers), asked=map(str, scenario.slo))
     try:
         with ExitStack() as stack:
-            stack.enter_context(in_one_line(scenario))
+            stack.enter_context(one_line_errors(scenario))
             if spec.agent == LAB:
-                stack.enter_context(modules_of(scenario.folder, [*filter(None, [spec.judge_named])]))
+                stack.enter_context(use_modules(scenario.folder, [*filter(None, [spec.judge_named])]))
                 of_lab = lab_agent().trials(scenario, numbers, seed=seed, jobs=jobs, logs=logs, apart=apart, keep=keep)
                 # the judge of the lab's own agent
                 named = scenario.spec.judge_named
-                done = judged(of_lab, Judge.of(_imported(scenario, "judge", named) if named else scenario.spec.judge))
+                trial_results = add_opinions(
+                    of_lab, Judge.of(_import_dotted(scenario, "judge", named) if named else scenario.spec.judge)
+                )
             else:
-                stack.enter_context(modules_of(scenario.folder, spec.dotted))
-                agent, options = imported(scenario)
-                asked = RunArguments(agent, scenario.prompt, **{**options, "seed": seed, "logs": logs, "keep": keep})
-                done = numbered(asked, numbers, jobs=jobs, drawn=drawn, apart=apart)
-            stack.enter_context(closing(done))
-            for number, trial in zip(numbers, done, strict=True):
+                stack.enter_context(use_modules(scenario.folder, spec.dotted))
+                agent, options = import_parts(scenario)
+                arguments = RunArguments(
+                    agent, scenario.prompt, **{**options, "seed": seed, "logs": logs, "keep": keep}
+                )
+                trial_results = run_numbered(arguments, numbers, jobs=jobs, drawn=drawn, apart=apart)
+            stack.enter_context(closing(trial_results))
+            for number, trial in zip(numbers, trial_results, strict=True):
                 interrupts.check()  # before the ruling, since it may have struck in the trial
-                ruling = ruled(rules, number + 1, trial)
+                ruling = rule_trial(rules, number + 1, trial)
                 if ruling.state is not RulingState.PASSED:
                     # Before the next trial is taken: with keep="failed" its story would be left out else.
                     trial.want()
@@ -257,7 +263,7 @@ def run(
 
 
 @contextmanager
-def in_one_line(scenario: Scenario) -> Iterator[None]:
+def one_line_errors(scenario: Scenario) -> Iterator[None]:
     """A context in which whatever is wrong with the user's agent or world becomes one line that names the scenario.
     Raises ScenarioError: something is."""
     try:
@@ -268,35 +274,37 @@ def in_one_line(scenario: Scenario) -> Iterator[None]:
         raise ScenarioError(f"{scenario.file or scenario.name}: {error}") from error
 
 
-def ruled(rules: TrialRules, number: int, trial: Trial) -> Ruling:
+def rule_trial(rules: TrialRules, number: int, trial: Trial) -> Ruling:
     """The ruling on a finished trial. One whose faults were held back has passed nothing."""
-    held, found = held_in(trial), _ruled(rules, number, trial)
-    if not held:
-        return found
-    if found.state is not RulingState.PASSED:
-        return replace(found, held=held)
-    return replace(found, held=held, state=RulingState.INVALID, why=line(f"faults were held back: {held}", WHY))
+    hold_limit, ruling = find_hold_limit(trial), _rule_by_requirements(rules, number, trial)
+    if not hold_limit:
+        return ruling
+    if ruling.state is not RulingState.PASSED:
+        return replace(ruling, held=hold_limit)
+    return replace(
+        ruling, held=hold_limit, state=RulingState.INVALID, why=line(f"faults were held back: {hold_limit}", REASON_MAX)
+    )
 
 
-def _ruled(rules: TrialRules, number: int, trial: Trial) -> Ruling:
+def _rule_by_requirements(rules: TrialRules, number: int, trial: Trial) -> Ruling:
     verdict = trial.verdict
     if verdict.outcome is Outcome.INVALID and "invalid" not in rules.accept:
-        return Ruling(number, trial, RulingState.INVALID, line(verdict.why, WHY))
+        return Ruling(number, trial, RulingState.INVALID, line(verdict.why, REASON_MAX))
     opinions: list[Opinion] = []
     try:
-        missed = tuple(missing(rules, trial, opinions))
+        missed = tuple(find_missed(rules, trial, opinions))
     except Unjudged as error:
-        return Ruling(number, trial, RulingState.INVALID, line(str(error), WHY), opinions=tuple(opinions))
-    why = "" if str(verdict.outcome) in rules.accept else line(f"{verdict.outcome}: {verdict.why}", WHY)
+        return Ruling(number, trial, RulingState.INVALID, line(str(error), REASON_MAX), opinions=tuple(opinions))
+    reason = "" if str(verdict.outcome) in rules.accept else line(f"{verdict.outcome}: {verdict.why}", REASON_MAX)
     is_open = stand_by_outcome(str(verdict.outcome)) is Standing.OPEN
-    state = RulingState.PASSED if not why else RulingState.INVALID if is_open else RulingState.FAILED
+    state = RulingState.PASSED if not reason else RulingState.INVALID if is_open else RulingState.FAILED
     if missed:
         state = RulingState.FAILED
     # Without an agent nobody answers, so an operation that failed is what failed.
     of_operations = state is not RulingState.FAILED and rules.operations and "failed" not in rules.accept
-    if of_operations and (failed := failed_one(trial.history)):
-        return Ruling(number, trial, RulingState.FAILED, line(failed, WHY), missed, tuple(opinions))
-    return Ruling(number, trial, state, why, missed, tuple(opinions))
+    if of_operations and (failed := find_failed_operation(trial.history)):
+        return Ruling(number, trial, RulingState.FAILED, line(failed, REASON_MAX), missed, tuple(opinions))
+    return Ruling(number, trial, state, reason, missed, tuple(opinions))
 
 
 _STANDINGS = {
@@ -309,41 +317,43 @@ def count_rulings(rulings: Sequence[Ruling]) -> Count:
     return Count.of(_STANDINGS[ruling.state] for ruling in rulings)
 
 
-def unproven(rulings: Sequence[Ruling], least: float, open_max: float) -> str:
-    """The reason why these trials together prove nothing; empty if they do. `least`: the share that should pass.
+def explain_unproven_rulings(rulings: Sequence[Ruling], min_share: float, open_max: float) -> str:
+    """The reason why these trials together prove nothing; empty if they do. `min_share`: the share that should pass.
     `open_max`: the share that may be open."""
     count = count_rulings(rulings)
-    if decide_share(count, least, open_max=open_max) is not Standing.OPEN:
+    if decide_share(count, min_share, open_max=open_max) is not Standing.OPEN:
         return ""
     first = next((ruling.why for ruling in rulings if ruling.state is RulingState.INVALID), "")
     return f"{count.open} of {count.total} trials prove nothing: {first}"
 
 
-def missing(rules: TrialRules, trial: Trial, opinions: list[Opinion]) -> Iterator[Missed]:
+def find_missed(rules: TrialRules, trial: Trial, opinions: list[Opinion]) -> Iterator[Missed]:
     """The assertions that do not hold. Adds the opinions that they asked for. Raises Unjudged: an assertion asks a
     judge who gives no verdict."""
     twin = trial.twin.history if trial.twin is not None else None
     for turn, assertions in ((None, rules.expect), *rules.by_turn.items()):
-        seen = FinishedTrial(trial.history, trial.key, trial.verdict, twin, turn, opinions, ask, trial)
+        finished_trial = FinishedTrial(
+            trial.history, trial.key, trial.verdict, twin, turn, opinions, ask_environment_model, trial
+        )
         for assertion in assertions:
-            if miss := _miss(assertion, seen):
-                yield Missed(assertion, miss, turn, events_of(trial.history, miss.lines))
+            if miss := _check_assertion(assertion, finished_trial):
+                yield Missed(assertion, miss, turn, describe_events(trial.history, miss.lines))
 
 
-def _miss(assertion: Assertion, seen: FinishedTrial) -> Miss | None:
+def _check_assertion(assertion: Assertion, finished_trial: FinishedTrial) -> Miss | None:
     try:
-        return assertion.check(seen)
+        return assertion.check(finished_trial)
     except Unjudged:
         raise
     except BaseException as error:
         let_through(error)
         owner = getattr(assertion, "function", type(assertion)).__module__
         raise BrokenPlugin(
-            f"the assertion {assertion.name} of {owner} raised {line(describe_error(error), WHY)}"
+            f"the assertion {assertion.name} of {owner} raised {line(describe_error(error), REASON_MAX)}"
         ) from error
 
 
-class Book:
+class RulingsBook:
     """Writes the rulings on a run beside its logs, with the opinions that they rest on; nothing if it has no logs."""
 
     def __init__(self, name: str, rules: TrialRules, trials: int, *, asked: Iterable[str] = ()) -> None:
@@ -373,7 +383,7 @@ class Book:
             self._file.end(state, reasons)
 
 
-def imported(scenario: Scenario) -> tuple[Any, dict[str, Any]]:
+def import_parts(scenario: Scenario) -> tuple[Any, dict[str, Any]]:
     """The agent, and the options of `lab.run`, with everything imported that the scenario names, within `modules_of`.
     Raises ScenarioError: something cannot be imported."""
     from chaoslab.execution.agents.functions import fresh
@@ -381,61 +391,65 @@ def imported(scenario: Scenario) -> tuple[Any, dict[str, Any]]:
 
     spec = scenario.spec
 
-    def named(where: str, dotted: str) -> Any:
-        return _imported(scenario, where, dotted)
+    def import_named(key: str, dotted: str) -> Any:
+        return _import_dotted(scenario, key, dotted)
 
     # Before the agent, since the SDK of that may ask for a key when it is imported, which my_model.py sets.
-    services = {host: named("services", dotted) for host, dotted in spec.services.items()}
-    functions = [(key, given, named(key, dotted)) for key, _, given, dotted in spec.functions]
+    services = {host: import_named("services", dotted) for host, dotted in spec.services.items()}
+    functions = [(key, name, import_named(key, dotted)) for key, _, name, dotted in spec.functions]
 
-    def listed(key: str) -> Any:
-        own = [(given, function) for of, given, function in functions if of == key]
-        return dict(own) if own and own[0][0] else [function for _, function in own]
+    def list_functions(key: str) -> Any:
+        of_key = [(name, function) for function_key, name, function in functions if function_key == key]
+        return dict(of_key) if of_key and of_key[0][0] else [function for _, function in of_key]
 
     if spec.operations:
         by_name = dict(zip(scenario.functions, [function for _, _, function in functions], strict=True))
-        agent: Any = fresh(makes([ToolStep(by_name[each.tool], each.tool, each.args) for each in spec.operations]))
+        agent: Any = fresh(
+            make_factory([ToolStep(by_name[entry.tool], entry.tool, entry.args) for entry in spec.operations])
+        )
     elif isinstance(spec.agent, CommandSpec):
-        agent = _command(scenario, spec.agent)
+        agent = _make_command_agent(scenario, spec.agent)
     else:
-        agent = named("agent", spec.agent) if spec.agent else fresh(named("fresh", spec.fresh or ""))
-    made = {
-        "tools": listed("tools"),
-        "reads": listed("reads"),
+        agent = import_named("agent", spec.agent) if spec.agent else fresh(import_named("fresh", spec.fresh or ""))
+    values = {
+        "tools": list_functions("tools"),
+        "reads": list_functions("reads"),
         "services": services,
         "faults": scenario.injections,
-        "resume_with": named("resume_with", spec.resume_with) if spec.resume_with else None,
-        "state": named("state", spec.state) if spec.state else None,
-        "judge": named("judge", spec.judge_named) if spec.judge_named else spec.judge,
-        "says": named("says", spec.says) if isinstance(spec.says, str) else spec.says,
+        "resume_with": import_named("resume_with", spec.resume_with) if spec.resume_with else None,
+        "state": import_named("state", spec.state) if spec.state else None,
+        "judge": import_named("judge", spec.judge_named) if spec.judge_named else spec.judge,
+        "says": import_named("says", spec.says) if isinstance(spec.says, str) else spec.says,
     }
-    calls = [words(each) for each in spec.operations]
+    calls = [describe_operation(entry) for entry in spec.operations]
     if len({*calls}) < len(calls):
-        made["anyway"] = True  # the user's own calls repeat an effect
-    return agent, {each.name: made.get(each.name, getattr(spec, key_of(each))) for each in keys()}
+        values["anyway"] = True  # the user's own calls repeat an effect
+    return agent, {entry.name: values.get(entry.name, getattr(spec, key_of(entry))) for entry in file_options()}
 
 
-def _command(scenario: Scenario, given: "CommandSpec") -> CommandAgent:
+def _make_command_agent(scenario: Scenario, spec: "CommandSpec") -> CommandAgent:
     try:
-        return CommandAgent(given.command, folder=scenario.folder, deadline_s=scenario.spec.deadline)
+        return CommandAgent(spec.command, folder=scenario.folder, deadline_s=scenario.spec.deadline)
     except LookupError as error:
         raise ScenarioError(f"{scenario.file or scenario.name}: {error.args[0]}") from None
 
 
-def _imported(scenario: Scenario, where: str, dotted: str) -> Any:
+def _import_dotted(scenario: Scenario, key: str, dotted: str) -> Any:
     if dotted in scenario.objects:
         return scenario.objects[dotted]
     module, _, path = dotted.partition(":")
     try:
-        found: Any = importlib.import_module(module)
-        for part in path.split("."):
-            found = getattr(found, part)
+        value: Any = importlib.import_module(module)
+        for attribute in path.split("."):
+            value = getattr(value, attribute)
     except BaseException as error:
         let_through(error)
-        said = line(describe_error(error), WHY)
+        message = line(describe_error(error), REASON_MAX)
         if isinstance(error, AttributeError) and isinstance(error.obj, ModuleType):
             names = [name for name in vars(error.obj) if not name.startswith("_")]
-            near = closest(error.name or "", names)
-            said += f"; did you mean '{near}'?" if near else ""
-        raise ScenarioError(f"{scenario.file or scenario.name}: {where} {dotted} cannot be imported: {said}") from error
-    return found
+            suggestion = find_closest(error.name or "", names)
+            message += f"; did you mean '{suggestion}'?" if suggestion else ""
+        raise ScenarioError(
+            f"{scenario.file or scenario.name}: {key} {dotted} cannot be imported: {message}"
+        ) from error
+    return value

@@ -42,7 +42,7 @@ class Scenario:
     @property
     def faults(self) -> tuple[Injection, ...]:
         """The injections but for the budget, which a trial may stay within."""
-        return tuple(each for each in self.injections if each.name != BUDGET)
+        return tuple(injection for injection in self.injections if injection.name != BUDGET)
 
     def drawn(self, seed: int, number: int) -> Drawn:
         """The plan of the trial with this number, from 0."""
@@ -55,17 +55,17 @@ class Scenario:
     @property
     def functions(self) -> list[str]:
         """The names of its tools and reads in plans and logs."""
-        return names_of(self.spec, self.objects)
+        return collect_names(self.spec, self.objects)
 
 
-def folders_of(folder: Path | None) -> list[Path]:
+def module_folders(folder: Path | None) -> list[Path]:
     """The folders in which a scenario's modules are sought, the first one first: its own, and the current one."""
     return list(dict.fromkeys([(folder or Path()).resolve(), Path.cwd()]))
 
 
-def names_of(spec: ScenarioSpec, objects: Mapping[str, Any]) -> list[str]:
+def collect_names(spec: ScenarioSpec, objects: Mapping[str, Any]) -> list[str]:
     """The names of the tools and reads in plans and logs."""
-    return [given or name_of(dotted, objects) for _, _, given, dotted in spec.functions]
+    return [given_name or name_of(dotted, objects) for _, _, given_name, dotted in spec.functions]
 
 
 def name_of(dotted: str, objects: Mapping[str, Any]) -> str:

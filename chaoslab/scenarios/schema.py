@@ -7,81 +7,88 @@ from typing import Any
 from chaoslab.analysis.assertions import GROUP, load
 from chaoslab.base.registry import names
 from chaoslab.core import triggers
-from chaoslab.scenarios.spec import ITS_OWN, FaultSpec, ScenarioSpec, meanings
+from chaoslab.scenarios.spec import ITS_OWN, FaultSpec, ScenarioSpec, find_meanings
 
 DRAFT = "http://json-schema.org/draft-07/schema#"
 
 
-def schema() -> dict[str, Any]:
+def build_schema() -> dict[str, Any]:
     """The schema (draft-07), with the names of all faults and assertions that are installed."""
-    made: dict[str, Any] = ScenarioSpec.model_json_schema(mode="validation")
-    made = _renamed(made)
-    definitions = made["definitions"]
+    schema_root: dict[str, Any] = ScenarioSpec.model_json_schema(mode="validation")
+    schema_root = _rename_definitions(schema_root)
+    definitions = schema_root["definitions"]
     definitions["FaultSpec"]["properties"]["fault"] = {"enum": list(names("faults")), "type": "string"}
-    definitions["FaultSpec"]["properties"]["target"] = _texts()
+    definitions["FaultSpec"]["properties"]["target"] = _text_schema()
     turn = definitions["TurnSpec"]
-    made["properties"]["turns"]["items"] = {
+    schema_root["properties"]["turns"]["items"] = {
         "anyOf": [{"type": "string", "minLength": 1}, {"$ref": "#/definitions/TurnSpec"}]
     }
-    made["properties"]["facts"]["items"] = _texts()
-    definitions["Assertion"] = _assertion()
+    schema_root["properties"]["facts"]["items"] = _text_schema()
+    definitions["Assertion"] = _assertion_schema()
     operation = definitions["OperationSpec"]
-    for holder in (each["properties"]["expect"] for each in (made, turn, operation)):
+    for holder in (definition["properties"]["expect"] for definition in (schema_root, turn, operation)):
         holder["items"] = {"$ref": "#/definitions/Assertion"}
-    said = {"": meanings(ScenarioSpec), "FaultSpec": meanings(FaultSpec)}
-    for name, holder in {"": made, **definitions}.items():
-        _describe(holder.get("properties", {}), said.get(name, {}))
+    meanings_by_type = {"": find_meanings(ScenarioSpec), "FaultSpec": find_meanings(FaultSpec)}
+    for name, holder in {"": schema_root, **definitions}.items():
+        _describe(holder.get("properties", {}), meanings_by_type.get(name, {}))
     for name in triggers.names():
-        definitions["FaultSpec"]["properties"][name] = {"description": _meaning(triggers.load(name))}
-    made["properties"]["variants"] |= _variants(made["properties"])
-    return {**made, "$schema": DRAFT, "title": "A scenario of the chaos lab"}
+        definitions["FaultSpec"]["properties"][name] = {"description": _read_meaning(triggers.load(name))}
+    schema_root["properties"]["variants"] |= _variants_schema(schema_root["properties"])
+    return {**schema_root, "$schema": DRAFT, "title": "A scenario of the chaos lab"}
 
 
-def _describe(properties: dict[str, Any], said: Mapping[str, str]) -> None:
+def _describe(properties: dict[str, Any], meaning_by_key: Mapping[str, str]) -> None:
     """Adds the meaning of each key, which editors show. A title, which is only the key once more, goes."""
-    for key, of in properties.items():
-        of.pop("title", None)
-        if key in said:
-            of["description"] = said[key]
+    for key, property_schema in properties.items():
+        property_schema.pop("title", None)
+        if key in meaning_by_key:
+            property_schema["description"] = meaning_by_key[key]
 
 
-def _variants(properties: dict[str, Any]) -> dict[str, Any]:
+def _variants_schema(properties: dict[str, Any]) -> dict[str, Any]:
     """A list of named variants, or lists of values by key. A key with a dot is a parameter of a fault."""
-    own = {key: each for key, each in properties.items() if key not in ITS_OWN}
+    replaceable = {key: property_schema for key, property_schema in properties.items() if key not in ITS_OWN}
     closed = {"type": "object", "additionalProperties": False}
-    named = {"name": {"type": "string", "minLength": 1, "maxLength": 100}, **own}
-    lists = {key: {"type": "array", "items": each, "minItems": 1} for key, each in own.items()}
-    one = {**closed, "properties": named, "required": ["name"], "patternProperties": {r"\.": {}}}
+    named = {"name": {"type": "string", "minLength": 1, "maxLength": 100}, **replaceable}
+    lists = {
+        key: {"type": "array", "items": property_schema, "minItems": 1} for key, property_schema in replaceable.items()
+    }
+    variant_schema = {**closed, "properties": named, "required": ["name"], "patternProperties": {r"\.": {}}}
     values = {r"\.": {"type": "array", "minItems": 1}}
-    return {"anyOf": [{"type": "array", "items": one}, {**closed, "properties": lists, "patternProperties": values}]}
+    return {
+        "anyOf": [
+            {"type": "array", "items": variant_schema},
+            {**closed, "properties": lists, "patternProperties": values},
+        ]
+    }
 
 
-def _texts() -> dict[str, Any]:
+def _text_schema() -> dict[str, Any]:
     text = {"type": "string"}
     return {"anyOf": [text, {"type": "array", "items": text, "minItems": 1}]}
 
 
-def _assertion() -> dict[str, Any]:
-    known = names(GROUP)
-    properties = {name: {"description": _meaning(load(name))} for name in known}
-    one = {
+def _assertion_schema() -> dict[str, Any]:
+    assertion_names = names(GROUP)
+    properties = {name: {"description": _read_meaning(load(name))} for name in assertion_names}
+    single_schema = {
         "type": "object",
         "properties": properties,
         "additionalProperties": False,
         "minProperties": 1,
         "maxProperties": 1,
     }
-    return {"anyOf": [{"enum": list(known), "type": "string"}, one]}
+    return {"anyOf": [{"enum": list(assertion_names), "type": "string"}, single_schema]}
 
 
-def _meaning(thing: Any) -> str:
+def _read_meaning(thing: Any) -> str:
     return " ".join((inspect.getdoc(thing) or "").split())
 
 
-def _renamed(value: Any) -> Any:
+def _rename_definitions(value: Any) -> Any:
     """The same with draft-07's name for definitions."""
     if isinstance(value, dict):
-        return {("definitions" if key == "$defs" else key): _renamed(each) for key, each in value.items()}
+        return {("definitions" if key == "$defs" else key): _rename_definitions(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_renamed(each) for each in value]
+        return [_rename_definitions(item) for item in value]
     return value.replace("#/$defs/", "#/definitions/") if isinstance(value, str) else value

@@ -5,17 +5,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-from chaoslab.analysis.measures.trace_diff import tell
+from chaoslab.analysis.measures.trace_diff import build_story
 from chaoslab.base.jsonable import line
 from chaoslab.core.conversation import Conversation
 from chaoslab.core.events import CallStarted, Usage
 from chaoslab.execution.explore import FoundFailure
 from chaoslab.execution.explore import shrink as shrink_trial
 from chaoslab.execution.options import RunArguments
-from chaoslab.execution.trial import Trial, numbered
+from chaoslab.execution.trial import Trial, run_numbered
 from chaoslab.record.rulings import RulingState
 from chaoslab.scenarios.exploring import shrink
-from chaoslab.scenarios.running import Ruling, TrialRules, ruled, run
+from chaoslab.scenarios.running import Ruling, TrialRules, rule_trial, run
 from chaoslab.scenarios.scenario import Scenario
 from chaoslab.search.pairs import Side
 
@@ -37,7 +37,7 @@ class Sides(Protocol):
 
 
 @dataclass(frozen=True)
-class OfScenario:
+class ScenarioSide:
     """The trials of a scenario."""
 
     scenario: Scenario
@@ -46,18 +46,18 @@ class OfScenario:
     period = 1
 
     def take(self, numbers: Sequence[int]) -> list[Side]:
-        made = run(self.scenario, only=numbers, seed=self.seed, jobs=self.jobs, apart=True)
-        return [side_of(ruling, text_of(self.scenario.prompt)) for ruling in made]
+        rulings = run(self.scenario, only=numbers, seed=self.seed, jobs=self.jobs, apart=True)
+        return [make_side(ruling, render_prompt(self.scenario.prompt)) for ruling in rulings]
 
     def cause(self, number: int) -> str:
         try:
-            return told_cause(shrink(self.scenario, number, seed=self.seed))
+            return describe_cause(shrink(self.scenario, number, seed=self.seed))
         except ValueError as error:  # a ScenarioError is one
             return f"not found: {line(str(error), PROMPT)}"
 
 
 @dataclass(frozen=True)
-class OfAgent:
+class AgentSide:
     """The trials of an agent in Python."""
 
     asked: RunArguments
@@ -66,18 +66,21 @@ class OfAgent:
     period = 1
 
     def take(self, numbers: Sequence[int]) -> Iterable[Side]:
-        made = zip(numbers, self._trials(numbers), strict=True)
-        return [side_of(ruled(self.rules, number, trial), text_of(self.asked.prompt)) for number, trial in made]
+        numbered_trials = zip(numbers, self._trials(numbers), strict=True)
+        return [
+            make_side(rule_trial(self.rules, number, trial), render_prompt(self.asked.prompt))
+            for number, trial in numbered_trials
+        ]
 
     def cause(self, number: int) -> str:
         try:
             (trial,) = self._trials([number])
-            return told_cause(shrink_trial(trial, accept=self.rules.accept))
+            return describe_cause(shrink_trial(trial, accept=self.rules.accept))
         except ValueError as error:
             return f"not found: {line(str(error), PROMPT)}"
 
     def _trials(self, numbers: Sequence[int]) -> Iterable[Trial]:
-        return numbered(self.asked, [number - 1 for number in numbers], jobs=self.jobs)
+        return run_numbered(self.asked, [number - 1 for number in numbers], jobs=self.jobs)
 
 
 @dataclass(frozen=True)
@@ -91,11 +94,11 @@ class SeveralSides:
         return len(self.parts)
 
     def take(self, numbers: Sequence[int]) -> Iterable[Side]:
-        found: dict[int, Side] = {}
-        for part in dict.fromkeys(map(self._of, numbers)):
-            own = [number for number in numbers if self._of(number) == part]
-            found |= zip(own, self.parts[part].take(own), strict=True)
-        return [found[number] for number in numbers]
+        by_number: dict[int, Side] = {}
+        for index in dict.fromkeys(map(self._of, numbers)):
+            own_numbers = [number for number in numbers if self._of(number) == index]
+            by_number |= zip(own_numbers, self.parts[index].take(own_numbers), strict=True)
+        return [by_number[number] for number in numbers]
 
     def cause(self, number: int) -> str:
         return self.parts[self._of(number)].cause(number)
@@ -118,32 +121,34 @@ class KeptTrials:
         return "not looked for: the trial was kept, and is not run again"
 
 
-def side_of(ruling: Ruling, prompt: str = "") -> Side:
+def make_side(ruling: Ruling, prompt: str = "") -> Side:
     """One trial of a pair."""
     trial, verdict = ruling.trial, ruling.trial.verdict
     history, key = trial.history, ruling.trial.key
-    used = [event for _, event in history.of(Usage)]
-    prices = [event.cost_usd for event in used]
-    known = not ruling.held or ruling.state is RulingState.FAILED
+    usages = [event for _, event in history.of(Usage)]
+    prices = [event.cost_usd for event in usages]
+    is_known = not ruling.held or ruling.state is RulingState.FAILED
     return Side(
         well=None if ruling.state is RulingState.INVALID else ruling.state is RulingState.PASSED,
         outcome=str(verdict.outcome), why="; ".join(ruling.reasons) or verdict.why,
         calls=sum(1 for _ in history.of(CallStarted)), seconds=trial.seconds,
-        tokens=sum(event.prompt_tokens + event.completion_tokens for event in used), harm=bool(verdict.harm),
-        dollars=None if None in prices else sum(filter(None, prices)), done=verdict.done if known else None,
+        tokens=sum(event.prompt_tokens + event.completion_tokens for event in usages), harm=bool(verdict.harm),
+        dollars=None if None in prices else sum(filter(None, prices)), done=verdict.done if is_known else None,
         met=ruling.met, held=ruling.held, prompt=prompt,
-        models=tuple(dict.fromkeys(event.model for event in used)), story=partial(tell, history.records, key),
+        models=tuple(dict.fromkeys(event.model for event in usages)), story=partial(build_story, history.records, key),
     )  # fmt: skip
 
 
-def told_cause(failure: FoundFailure) -> str:
+def describe_cause(failure: FoundFailure) -> str:
     """The cause with its condition."""
     return failure.cause + (
         "; no fault can be left out" if failure.minimal else "; not shown that none can be left out"
     )
 
 
-def text_of(prompt: object) -> str:
+def render_prompt(prompt: object) -> str:
     """The prompt as the text that names it."""
-    said = "; ".join(each.say for each in prompt.turns) if isinstance(prompt, Conversation) else str(prompt)
-    return line(said, PROMPT)
+    text = (
+        "; ".join(prompt_turn.say for prompt_turn in prompt.turns) if isinstance(prompt, Conversation) else str(prompt)
+    )
+    return line(text, PROMPT)

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from chaoslab.base import files
-from chaoslab.base.parsers import closest
+from chaoslab.base.parsers import find_closest
 
 BYTES_MAX = 1024 * 1024
 IMPORTS_MAX = 5
@@ -36,87 +36,97 @@ class Source:
     moved: bool
 
 
-def function_name(dotted: str, folders: Sequence[Path]) -> str | None:
+def find_function_name(dotted: str, folders: Sequence[Path]) -> str | None:
     """The name in plans and logs of a function that is given as module:name, None if only an import would tell.
     `folders`: where modules are sought, in this order. Raises LookupError: there surely is no such name. SyntaxError:
     the module is no Python."""
     module, _, name = dotted.partition(":")
-    return _named(module, name.split("."), folders, IMPORTS_MAX)
+    return _resolve_name(module, name.split("."), folders, IMPORTS_MAX)
 
 
-def lost(dotted: str, folders: Sequence[Path]) -> str:
+def explain_lost(dotted: str, folders: Sequence[Path]) -> str:
     """The reason why the module of module:name is surely not there, without an import; empty if it may be."""
     module = dotted.partition(":")[0]
     first, *inner = module.split(".")
-    there = [folder for folder in folders if (folder / first).is_dir() or (folder / f"{first}.py").is_file()]
-    if not there:
+    roots = [folder for folder in folders if (folder / first).is_dir() or (folder / f"{first}.py").is_file()]
+    if not roots:
         if first == "__main__":
             return ""
         spec = importlib.util.find_spec(first)
         if spec is None:
             return f"there is no module '{first}'"
-        source = source_of(first, ()) if inner else None
+        source = find_source(first, ()) if inner else None
         if source is None or source.moved:
             return ""
-        there = [Path(each).parent for each in spec.submodule_search_locations or ()]
-    paths = [folder.joinpath(first, *inner) for folder in there]
-    found = any(path.is_dir() or any(path.parent.glob(f"{path.name}.*")) for path in paths)
-    if found:
+        roots = [Path(location).parent for location in spec.submodule_search_locations or ()]
+    paths = [folder.joinpath(first, *inner) for folder in roots]
+    exists = any(path.is_dir() or any(path.parent.glob(f"{path.name}.*")) for path in paths)
+    if exists:
         return ""
-    meant = module.removesuffix(".py")
-    near = f": did you mean '{meant}'?" if meant != module and not lost(f"{meant}:", folders) else ""
-    return f"there is no module '{module}'{near}"
+    without_suffix = module.removesuffix(".py")
+    hint = (
+        f": did you mean '{without_suffix}'?"
+        if without_suffix != module and not explain_lost(f"{without_suffix}:", folders)
+        else ""
+    )
+    return f"there is no module '{module}'{hint}"
 
 
-def _named(module: str, name: Sequence[str], folders: Sequence[Path], left: int) -> str | None:
-    source = source_of(module, folders)
+def _resolve_name(module: str, name: Sequence[str], folders: Sequence[Path], imports_left: int) -> str | None:
+    source = find_source(module, folders)
     if source is None:
         return None
     first, *inner = name
     if first not in source.anywhere and not source.opaque and not _has_submodule(source.path, first):
-        near = closest(first, [each for part in source.statements for each in _binds(part)])
-        raise LookupError(f"{source.path.name} has no '{first}'" + (f": did you mean '{near}'?" if near else ""))
-    found = only(source.statements, first) if first not in source.from_within else None
-    if isinstance(found, ast.ImportFrom) and left:
-        origin = next(each.name for each in found.names if (each.asname or each.name) == first)
-        of = absolute(found, module, is_package=source.path.name == "__init__.py")
+        suggestion = find_closest(
+            first, [bound_name for statement in source.statements for bound_name in _iterate_bound_names(statement)]
+        )
+        raise LookupError(
+            f"{source.path.name} has no '{first}'" + (f": did you mean '{suggestion}'?" if suggestion else "")
+        )
+    binding = find_single_binding(source.statements, first) if first not in source.from_within else None
+    if isinstance(binding, ast.ImportFrom) and imports_left:
+        origin = next(
+            bound_name.name for bound_name in binding.names if (bound_name.asname or bound_name.name) == first
+        )
+        origin_module = resolve_import(binding, module, is_package=source.path.name == "__init__.py")
         try:
-            return _named(of, [origin, *inner], folders, left - 1)
+            return _resolve_name(origin_module, [origin, *inner], folders, imports_left - 1)
         except LookupError:  # of another file, which the import may find elsewhere
             return None
-    return _defined(found, inner)
+    return _find_defined(binding, inner)
 
 
-def _defined(found: ast.stmt | None, inner: Sequence[str]) -> str | None:
+def _find_defined(definition: ast.stmt | None, inner: Sequence[str]) -> str | None:
     """The name of a function, or of a method of a class, that no decorator has changed."""
-    for part in inner:
-        if not isinstance(found, ast.ClassDef) or found.decorator_list or found.keywords:
+    for attribute in inner:
+        if not isinstance(definition, ast.ClassDef) or definition.decorator_list or definition.keywords:
             return None
-        found = only(found.body, part)
-    if not isinstance(found, Function):
+        definition = find_single_binding(definition.body, attribute)
+    if not isinstance(definition, Function):
         return None
     plain = {"staticmethod", "classmethod"} if inner else set[str]()
-    decorators = [each.id if isinstance(each, ast.Name) else "" for each in found.decorator_list]
-    return found.name if plain.issuperset(decorators) else None
+    decorators = [decorator.id if isinstance(decorator, ast.Name) else "" for decorator in definition.decorator_list]
+    return definition.name if plain.issuperset(decorators) else None
 
 
-def only(statements: Sequence[ast.stmt], name: str) -> ast.stmt | None:
+def find_single_binding(statements: Sequence[ast.stmt], name: str) -> ast.stmt | None:
     """The one statement among these that binds the name; None if there are more, or none that is understood."""
-    found = [each for each in statements if name in _binds(each)]
-    return found[0] if len(found) == 1 else None
+    binding_statements = [statement for statement in statements if name in _iterate_bound_names(statement)]
+    return binding_statements[0] if len(binding_statements) == 1 else None
 
 
-def _binds(statement: ast.stmt) -> Iterator[str]:
+def _iterate_bound_names(statement: ast.stmt) -> Iterator[str]:
     """The names that a statement binds where it stands, and not in the functions and classes within it."""
     todo: list[ast.AST] = [statement]
     while todo:
-        each = todo.pop()
-        yield from _bound(each)
-        if not isinstance(each, Function | ast.ClassDef | ast.Lambda):
-            todo += ast.iter_child_nodes(each)
+        node = todo.pop()
+        yield from _names_bound_by(node)
+        if not isinstance(node, Function | ast.ClassDef | ast.Lambda):
+            todo += ast.iter_child_nodes(node)
 
 
-def _bound(node: ast.AST) -> list[str]:
+def _names_bound_by(node: ast.AST) -> list[str]:
     """The names that a node binds itself."""
     match node:
         case ast.Name(id=name, ctx=ast.Store()) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
@@ -130,39 +140,41 @@ def _bound(node: ast.AST) -> list[str]:
     return []
 
 
-def absolute(found: ast.ImportFrom, module: str, *, is_package: bool) -> str:
-    if not found.level:
-        return found.module or ""
+def resolve_import(import_from: ast.ImportFrom, module: str, *, is_package: bool) -> str:
+    if not import_from.level:
+        return import_from.module or ""
     parts = module.split(".")
-    base = parts[: len(parts) - found.level + is_package]
-    return ".".join([*base, *([found.module] if found.module else [])])
+    base = parts[: len(parts) - import_from.level + is_package]
+    return ".".join([*base, *([import_from.module] if import_from.module else [])])
 
 
-def source_of(module: str, folders: Sequence[Path]) -> Source | None:
+def find_source(module: str, folders: Sequence[Path]) -> Source | None:
     """The source of a module in the first of these folders that has its package, or of an installed one; None if it
     cannot be read."""
     first, *inner = module.split(".")
     for folder in [] if first in sys.stdlib_module_names else folders:
         if (folder / first).is_dir() or (folder / f"{first}.py").is_file():
-            return _file(folder.joinpath(first, *inner))
+            return _read_source(folder.joinpath(first, *inner))
     spec = importlib.util.find_spec(first) if first != "__main__" else None
     if spec is None or not spec.origin or not spec.origin.endswith(".py"):
         return None
-    return _file((Path(spec.origin).parent if spec.submodule_search_locations else Path(spec.origin)).joinpath(*inner))
+    return _read_source(
+        (Path(spec.origin).parent if spec.submodule_search_locations else Path(spec.origin)).joinpath(*inner)
+    )
 
 
-def _file(path: Path) -> Source | None:
+def _read_source(path: Path) -> Source | None:
     """The source in a file, of a module without its suffix, or of a package."""
     path = path / "__init__.py" if (path / "__init__.py").is_file() else path.with_suffix(".py")
     try:
         changed = path.stat()
-        return _parsed(path, changed.st_mtime_ns, changed.st_size)
+        return _parse_source(path, changed.st_mtime_ns, changed.st_size)
     except OSError:
         return None
 
 
 @lru_cache(maxsize=64)
-def _parsed(path: Path, changed_ns: int, size: int) -> Source | None:  # noqa: ARG001 - one version of the file
+def _parse_source(path: Path, changed_ns: int, size: int) -> Source | None:  # noqa: ARG001 - one version of the file
     if size > BYTES_MAX:
         return None
     try:
@@ -172,13 +184,13 @@ def _parsed(path: Path, changed_ns: int, size: int) -> Source | None:  # noqa: A
     except (ValueError, RecursionError, MemoryError):
         return None
     nodes = list(ast.walk(tree))
-    attributes = [each for each in nodes if isinstance(each, ast.Attribute)]
-    if any(each.attr == "__name__" and isinstance(each.ctx, ast.Store) for each in attributes):
+    attributes = [node for node in nodes if isinstance(node, ast.Attribute)]
+    if any(node.attr == "__name__" and isinstance(node.ctx, ast.Store) for node in attributes):
         return None
-    anywhere = {name for each in nodes for name in _bound(each)}
-    from_within = {name for each in nodes if isinstance(each, ast.Global) for name in each.names}
-    used = {each.id for each in nodes if isinstance(each, ast.Name)}
-    used |= {each.attr for each in attributes}
+    anywhere = {name for node in nodes for name in _names_bound_by(node)}
+    from_within = {name for node in nodes if isinstance(node, ast.Global) for name in node.names}
+    used = {node.id for node in nodes if isinstance(node, ast.Name)}
+    used |= {node.attr for node in attributes}
     used |= anywhere
     return Source(path, tree.body, anywhere, from_within, not OPAQUE.isdisjoint(used), not MOVED.isdisjoint(used))
 

@@ -19,40 +19,40 @@ from pydantic import (
 
 from chaoslab.base import parsers
 from chaoslab.core.levels import LEVEL_MAX, is_level
-from chaoslab.execution.options import RunOptions, key_of, keys
+from chaoslab.execution.options import RunOptions, file_options, key_of
 from chaoslab.execution.spec import INVALID_RATE, REAL_LIMIT_S
-from chaoslab.scenarios.drawn_spec import ChoicesSpec, RangeSpec, Strict, form, one_or_choices
+from chaoslab.scenarios.drawn_spec import ChoicesSpec, RangeSpec, Strict, choice_tag, value_tag
 
 VERSION = 1
 DOTTED = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$"
 
 
-def _seconds(value: Any) -> Any:
+def _parse_seconds(value: Any) -> Any:
     """The seconds of a duration such as "90s" or "1.5h"; numbers are seconds."""
     if not isinstance(value, str):
         return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
     return parsers.duration(value)
 
 
-def _listed(value: Any) -> Any:
+def _as_list(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
-def _alone(value: list[str]) -> str | list[str]:
+def _unwrap_single(value: list[str]) -> str | list[str]:
     return value[0] if len(value) == 1 else value
 
 
-def _said(value: Any) -> Any:
+def _as_turn(value: Any) -> Any:
     return {"say": value} if isinstance(value, str) else value
 
 
-def _no_range(value: Any) -> Any:
+def _refuse_range(value: Any) -> Any:
     if isinstance(value, Mapping):
         raise ValueError("a level, as in 0.5, or {choices: [0, 0.5]}")
     return value
 
 
-def _level(value: float) -> float:
+def _check_level(value: float) -> float:
     if not is_level(value):
         raise ValueError(f"a number from 0 to {LEVEL_MAX}")
     return value
@@ -67,7 +67,7 @@ DURATION = {
     "description": "seconds, or a duration such as 90s, 5min or 2h",
 }
 Seconds = Annotated[
-    float, BeforeValidator(_seconds), Field(ge=0, le=31_536_000), WithJsonSchema(DURATION, mode="validation")
+    float, BeforeValidator(_parse_seconds), Field(ge=0, le=31_536_000), WithJsonSchema(DURATION, mode="validation")
 ]
 Limit = Annotated[int, Field(ge=1, le=10**15)]
 
@@ -90,11 +90,11 @@ class NumberChoices(ChoicesSpec[Limit]):
 
 DrawnSeconds = Annotated[
     Annotated[Seconds, Tag("one")] | Annotated[TimeRange, Tag("range")] | Annotated[TimeChoices, Tag("choices")],
-    Discriminator(form),
+    Discriminator(value_tag),
 ]
 DrawnLimit = Annotated[
     Annotated[Limit, Tag("one")] | Annotated[NumberRange, Tag("range")] | Annotated[NumberChoices, Tag("choices")],
-    Discriminator(form),
+    Discriminator(value_tag),
 ]
 Dotted = Annotated[str, Field(pattern=DOTTED)]
 ToolName = Annotated[str, Field(pattern=r"^[\w.:/-]{1,100}$")]
@@ -105,15 +105,17 @@ Functions = Annotated[
 Name = Annotated[str, Field(pattern=r"^[\w][\w .,()'+-]{0,99}$")]
 
 
-def name_of(text: str, most: int = 80) -> str:
+def make_name(text: str, length_max: int = 80) -> str:
     """A name that a scenario may have, from the title of a document."""
-    found = " ".join(re.sub(r"[^\w .,()'+-]", " ", text).split()).lstrip(" .,()'+-")
-    return found[:most].rstrip() or "service"
+    name = " ".join(re.sub(r"[^\w .,()'+-]", " ", text).split()).lstrip(" .,()'+-")
+    return name[:length_max].rstrip() or "service"
 
 
 Text = Annotated[str, Field(min_length=1, max_length=20_000)]
-Texts = Annotated[list[str], BeforeValidator(_listed), PlainSerializer(_alone), Field(min_length=1, max_length=100)]
-Level = Annotated[float, BeforeValidator(_no_range), AfterValidator(_level), WithJsonSchema(A_LEVEL)]
+Texts = Annotated[
+    list[str], BeforeValidator(_as_list), PlainSerializer(_unwrap_single), Field(min_length=1, max_length=100)
+]
+Level = Annotated[float, BeforeValidator(_refuse_range), AfterValidator(_check_level), WithJsonSchema(A_LEVEL)]
 
 
 class LevelChoices(ChoicesSpec[Level]):
@@ -121,7 +123,7 @@ class LevelChoices(ChoicesSpec[Level]):
 
 
 DrawnLevel = Annotated[
-    Annotated[Level, Tag("one")] | Annotated[LevelChoices, Tag("choices")], Discriminator(one_or_choices)
+    Annotated[Level, Tag("one")] | Annotated[LevelChoices, Tag("choices")], Discriminator(choice_tag)
 ]
 Family = Literal["network", "tool", "meaning", "model", "stream", "context"]
 OutcomeName = Literal["correct", "degraded", "wrong", "undone", "false_success", "harm", "failed", "hung"]
@@ -139,7 +141,7 @@ class TurnSpec(Strict):
     expect: list[Any] = Field(default_factory=list, description="The assertions about this turn.")
 
 
-Turn = Annotated[TurnSpec, BeforeValidator(_said)]
+Turn = Annotated[TurnSpec, BeforeValidator(_as_turn)]
 
 
 class OperationSpec(Strict):
@@ -168,13 +170,13 @@ class AnswerSpec(Strict):
     say: Text = Field(description="The user's words if it is found.")
 
 
-def _of_agent(value: Any) -> str:
+def _agent_tag(value: Any) -> str:
     return "a command" if isinstance(value, dict | CommandSpec) else "a name"
 
 
 AgentName = Annotated[str, Field(pattern=rf"^lab$|{DOTTED}")]
 Agent = Annotated[
-    Annotated[AgentName, Tag("a name")] | Annotated[CommandSpec, Tag("a command")], Discriminator(_of_agent)
+    Annotated[AgentName, Tag("a name")] | Annotated[CommandSpec, Tag("a command")], Discriminator(_agent_tag)
 ]
 
 
@@ -244,13 +246,13 @@ Order = Literal["asked", "seeded"] | dict[Annotated[int, Field(ge=1)], list[str]
 def _with_options(spec: "type[ScenarioSpec]") -> "type[ScenarioSpec]":
     """Adds the options of `run` that have a key and are not read by the checks of scenarios in a way of their own."""
     types = get_type_hints(RunOptions)
-    more: dict[str, Any] = {}
-    for each in keys():
-        if (key := key_of(each)) not in spec.model_fields:
-            choices = each.metadata["choices"]
-            of_time = Seconds if each.name.endswith("_s") else types[each.name]
-            more[key] = (Literal.__getitem__(choices) if choices else of_time, each.default)
-    return create_model(spec.__name__, __base__=spec, __module__=__name__, __doc__=spec.__doc__, **more)
+    extra_fields: dict[str, Any] = {}
+    for option_field in file_options():
+        if (key := key_of(option_field)) not in spec.model_fields:
+            choices = option_field.metadata["choices"]
+            of_time = Seconds if option_field.name.endswith("_s") else types[option_field.name]
+            extra_fields[key] = (Literal.__getitem__(choices) if choices else of_time, option_field.default)
+    return create_model(spec.__name__, __base__=spec, __module__=__name__, __doc__=spec.__doc__, **extra_fields)
 
 
 @_with_options
@@ -350,29 +352,35 @@ class ScenarioSpec(Strict):
     @property
     def dotted(self) -> list[str]:
         """All names of the form module:name."""
-        says = self.says if isinstance(self.says, str) else None
+        says_name = self.says if isinstance(self.says, str) else None
         agent = self.agent if isinstance(self.agent, str) else None
-        one = (agent, self.fresh, self.resume_with, self.state, says, self.judge_named)
+        names = (agent, self.fresh, self.resume_with, self.state, says_name, self.judge_named)
         functions = [dotted for _, _, _, dotted in self.functions]
-        return [*filter(None, one), *functions, *self.services.values()]
+        return [*filter(None, names), *functions, *self.services.values()]
 
     @property
     def functions(self) -> list[tuple[str, str | int, str, str]]:
         """Its tools and reads: the key of each, its place below it, the name that it is given ("": its own), and
         module:name."""
-        found: list[tuple[str, str | int, str, str]] = []
-        for key, given in (("tools", self.tools), ("reads", self.reads)):
-            if isinstance(given, dict):
-                found += [(key, name, name, dotted) for name, dotted in given.items()]
+        entries: list[tuple[str, str | int, str, str]] = []
+        for key, names in (("tools", self.tools), ("reads", self.reads)):
+            if isinstance(names, dict):
+                entries += [(key, name, name, dotted) for name, dotted in names.items()]
             else:
-                found += [(key, n, "", dotted) for n, dotted in enumerate(given)]
-        return found
+                entries += [(key, n, "", dotted) for n, dotted in enumerate(names)]
+        return entries
 
 
-def meanings(spec: type[BaseModel]) -> dict[str, str]:
+def find_meanings(spec: type[BaseModel]) -> dict[str, str]:
     """The meaning of each key, for the JSON Schema and the reference: that of an option of `run` is the option's."""
-    own = {key_of(each): each.metadata["key"] for each in keys()} if spec is ScenarioSpec else {}
-    return own | {name: of.description for name, of in spec.model_fields.items() if of.description}
+    option_meanings = (
+        {key_of(option_field): option_field.metadata["key"] for option_field in file_options()}
+        if spec is ScenarioSpec
+        else {}
+    )
+    return option_meanings | {
+        name: field_info.description for name, field_info in spec.model_fields.items() if field_info.description
+    }
 
 
 PARTS: dict[str, type[BaseModel]] = {

@@ -7,17 +7,17 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from chaoslab.analysis.measures.intervals import Rate, rate
+from chaoslab.analysis.measures.intervals import Rate, compute_rate
 from chaoslab.analysis.verdict.exposure import Exposure
 from chaoslab.analysis.verdict.standing import OPEN_MAX, Count, Standing, decide_share
 from chaoslab.core.levels import chance_of
 from chaoslab.scenarios.load import load
 from chaoslab.scenarios.running import Result, run
-from chaoslab.scenarios.tell import again, failed_alike
+from chaoslab.scenarios.tell import render_failures, rerun_command
 
 BAR = 20
 """The width of a full bar, in characters."""
-WAYS = 2
+GROUPS_MAX = 2
 """The most ways to fail that are told of a level."""
 
 
@@ -45,7 +45,7 @@ class StressLevel:
     @property
     def share(self) -> Rate | None:
         """The share of judged trials that passed; None if none was judged."""
-        return rate(self.count.well, self.count.judged)
+        return compute_rate(self.count.well, self.count.judged)
 
     @property
     def standing(self) -> Standing:
@@ -69,9 +69,9 @@ def stress(
         for scenario in load(path, changed=[f"chaos_level={level:g}"]):
             # The same trial has the same dice at each level, so the levels can be compared.
             result = Result(scenario)
-            own = [] if seed is None else ["--seed", str(seed)]
-            given = [*own, "--set", f"chaos_level={level:g}"]
-            command = partial(again, scenario, given=given)
+            seed_options = [] if seed is None else ["--seed", str(seed)]
+            options = [*seed_options, "--set", f"chaos_level={level:g}"]
+            command = partial(rerun_command, scenario, given=options)
             for ruling in run(
                 scenario, trials=trials, seed=seed, jobs=jobs, logs=logs, again=command, apart=True, keep=keep,
             ):  # fmt: skip
@@ -81,30 +81,30 @@ def stress(
                 scenario.name, level, result.standings, result.exposure, scenario.spec.pass_rate,
                 scenario.spec.invalid_rate, len(scenario.spec.faults), folder,
             )  # fmt: skip
-            yield replace(step, failed=failed_alike(result, given, most=WAYS)) if step.breaks else step
+            yield replace(step, failed=render_failures(result, options, most=GROUPS_MAX)) if step.breaks else step
 
 
-def levels_text(steps: Sequence[StressLevel]) -> str:
+def render_levels(steps: Sequence[StressLevel]) -> str:
     """The steps as a table with bars, and the breaking point of each scenario."""
     lines = []
-    for name, own in by_scenario(steps).items():
-        faults = own[0].faults
-        beside = f", beside its own {'fault' if faults == 1 else f'{faults} faults'}" if faults else ""
-        lines.append(f"{name}: {own[0].count.total} trials at each level{beside}")
+    for name, scenario_steps in group_by_scenario(steps).items():
+        faults = scenario_steps[0].faults
+        suffix = f", beside its own {'fault' if faults == 1 else f'{faults} faults'}" if faults else ""
+        lines.append(f"{name}: {scenario_steps[0].count.total} trials at each level{suffix}")
         lines.append("level  a call is hit  passed  95 % interval  met a fault        open")
-        for step in own:
+        for step in scenario_steps:
             share, chance = step.share, chance_of(step.level)
             figures = "no trial could be judged" if share is None else (
                 f"{share.value:6.0%}  {f'{share.interval.low:.0%}–{share.interval.high:.0%}':>13}"
                 f"  {step.exposure.met:>11}  {step.count.open:>10}  {'█' * round(BAR * share.value)}"
             )  # fmt: skip
             lines.append(f"{step.level:<5g}  {f'{chance * 100:g} %':>13}  {figures}")
-        lines.append(_ruling(own))
-        lines += [f"  {line}" for line in next((step.failed for step in own if step.breaks), ())]
+        lines.append(_describe_breaking(scenario_steps))
+        lines += [f"  {line}" for line in next((step.failed for step in scenario_steps if step.breaks), ())]
     return "\n".join(lines)
 
 
-def unproven_text(steps: Sequence[StressLevel]) -> str:
+def explain_unproven_levels(steps: Sequence[StressLevel]) -> str:
     """The reason why the levels of a scenario do not show if it breaks: no fault was met at any, or one is open and
     none breaks it; empty if they do."""
     exposure = Exposure()
@@ -112,10 +112,10 @@ def unproven_text(steps: Sequence[StressLevel]) -> str:
         exposure += step.exposure
     if exposure.nothing:
         return exposure.nothing
-    return "" if any(step.breaks for step in steps) else _open_text(steps)
+    return "" if any(step.breaks for step in steps) else _describe_open(steps)
 
 
-def _open_text(steps: Iterable[StressLevel]) -> str:
+def _describe_open(steps: Iterable[StressLevel]) -> str:
     """The first level of which it is not known if it breaks the scenario; empty if there is none."""
     first = next((step for step in steps if step.standing is Standing.OPEN), None)
     return (
@@ -123,25 +123,25 @@ def _open_text(steps: Iterable[StressLevel]) -> str:
     )
 
 
-def by_scenario(steps: Sequence[StressLevel]) -> dict[str, list[StressLevel]]:
+def group_by_scenario(steps: Sequence[StressLevel]) -> dict[str, list[StressLevel]]:
     """The steps of each scenario."""
     names = dict.fromkeys(step.scenario for step in steps)
     return {name: [step for step in steps if step.scenario == name] for name in names}
 
 
-def _ruling(own: Sequence[StressLevel]) -> str:
+def _describe_breaking(scenario_steps: Sequence[StressLevel]) -> str:
     """The breaking point of a scenario."""
-    if why := unproven_text(own):
-        return f"it proves nothing: {why}"
-    broken = next((step for step in own if step.breaks), None)
+    if reason := explain_unproven_levels(scenario_steps):
+        return f"it proves nothing: {reason}"
+    broken = next((step for step in scenario_steps if step.breaks), None)
     if broken is None:
-        return f"it does not break up to level {own[-1].level:g}"
-    open_ = _open_text(takewhile(lambda step: not step.breaks, own))
+        return f"it does not break up to level {scenario_steps[-1].level:g}"
+    open_ = _describe_open(takewhile(lambda step: not step.breaks, scenario_steps))
     earlier = f", or before, since {open_}" if open_ else ""
     return f"it breaks at level {broken.level:g}{earlier}: less than {broken.least:.0%} of its trials pass"
 
 
-def plain(steps: Sequence[StressLevel]) -> dict[str, Any]:
+def to_plain(steps: Sequence[StressLevel]) -> dict[str, Any]:
     """The steps as JSON values."""
     return {
         "chaoslab": 1,
@@ -158,41 +158,41 @@ def plain(steps: Sequence[StressLevel]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def chart(steps: Sequence[StressLevel], path: Path) -> None:
+def draw_chart(steps: Sequence[StressLevel], path: Path) -> None:
     """Draws the share that passes over the level, with its intervals: a picture (.png, .svg) or a page (.html). Raises
     OSError: the file cannot be written."""
     from chaoslab.reports.levels import PassRate
 
-    levels = by_scenario(steps)
+    levels = group_by_scenario(steps)
     lines = [
-        PassRate(name, [(step.level, share) for step in own if (share := step.share) is not None])
-        for name, own in levels.items()
+        PassRate(name, [(step.level, share) for step in scenario_steps if (share := step.share) is not None])
+        for name, scenario_steps in levels.items()
     ]
     if path.suffix != ".html":
         from chaoslab.reports.charts import save_one
-        from chaoslab.reports.charts.sweep import pass_rate
+        from chaoslab.reports.charts.sweep import draw_pass_rate
 
-        save_one(pass_rate(lines), path)
+        save_one(draw_pass_rate(lines), path)
         return
-    from chaoslab.reports.formats import put
-    from chaoslab.reports.formats.html import page
+    from chaoslab.reports.formats import write_file
+    from chaoslab.reports.formats.html import render_page
     from chaoslab.reports.svg import over_level
 
     scenarios = [
         {
             "name": line.label,
-            "said": f"{_ruling(own)[:1].upper()}{_ruling(own)[1:]}.",
-            "picture": over_level.draw(line, number, least=own[0].least),
-            "rows": [_row(step) for step in own],
+            "said": f"{_describe_breaking(scenario_steps)[:1].upper()}{_describe_breaking(scenario_steps)[1:]}.",
+            "picture": over_level.draw(line, number, least=scenario_steps[0].least),
+            "rows": [_table_row(step) for step in scenario_steps],
         }
-        for number, (line, own) in enumerate(zip(lines, levels.values(), strict=True), 1)
+        for number, (line, scenario_steps) in enumerate(zip(lines, levels.values(), strict=True), 1)
     ]
-    put(page("levels.html", scenarios=scenarios), path)
+    write_file(render_page("levels.html", scenarios=scenarios), path)
 
 
-def _row(step: StressLevel) -> list[str]:
+def _table_row(step: StressLevel) -> list[str]:
     share = step.share
     interval = "–" if share is None else f"{share.interval.low:.0%}–{share.interval.high:.0%}"
     passed = f"{step.count.well} of {step.count.judged}"
-    met, open_ = str(step.exposure.met), str(step.count.open)
-    return [f"{step.level:g}", f"{chance_of(step.level) * 100:g} %", passed, interval, met, open_]
+    met_text, open_ = str(step.exposure.met), str(step.count.open)
+    return [f"{step.level:g}", f"{chance_of(step.level) * 100:g} %", passed, interval, met_text, open_]

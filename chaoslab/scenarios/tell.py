@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from chaoslab.analysis.measures.idle import conditions
-from chaoslab.analysis.measures.intervals import rate
-from chaoslab.analysis.verdict.ledger import anywhere
-from chaoslab.base.identity import nth
+from chaoslab.analysis.measures.idle import describe_conditions
+from chaoslab.analysis.measures.intervals import compute_rate
+from chaoslab.analysis.verdict.ledger import strip_positions
+from chaoslab.base.identity import nth_trial
 from chaoslab.core.events import FaultWitnessed
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import HITS, Candidates, Decision, Injection, Plan
@@ -31,15 +31,13 @@ OF_CALLS = {"changes", "when", "attempts", "on_turn", "between_turns", "window_s
 """The triggers of which a request's number says nothing."""
 
 
-def result_text(result: Result, *, trial: int | None = None, given: Sequence[str] = ()) -> str:
+def render_result(result: Result, *, trial: int | None = None, given: Sequence[str] = ()) -> str:
     """The result in words. `trial`: the only one. `given`: options that its trials depend on, as they were given."""
     state, scenario = result.state, result.scenario
     passed, judged = result.standings.well, result.standings.judged
-    share = rate(passed, judged)
-    known = f", 95 % interval {share.interval.low:.0%}–{share.interval.high:.0%}" if share is not None else ""
-    head = (
-        f"{str(state).upper():8} {scenario.name}: {passed} of {judged} trials passed{known}; {result.met} met a fault"
-    )
+    share = compute_rate(passed, judged)
+    interval_text = f", 95 % interval {share.interval.low:.0%}–{share.interval.high:.0%}" if share is not None else ""
+    head = f"{str(state).upper():8} {scenario.name}: {passed} of {judged} trials passed{interval_text}; {result.met} met a fault"
     open_as = count_open(result)
     kinds = ", ".join(f"{count} {name}" for name, count in open_as.items())
     lines = [head + (f"; {result.standings.open} open ({kinds})" if open_as else "")]
@@ -49,7 +47,7 @@ def result_text(result: Result, *, trial: int | None = None, given: Sequence[str
         lines.append(f"  fixed: it was found with {scenario.spec.found}")
     lines += [f"  {text}" for text in result.below]
     lines += [f"  note: {text}" for text in result.idle.in_words()]
-    lines += [f"  {text}" for text in failed_alike(result, given)]
+    lines += [f"  {text}" for text in render_failures(result, given)]
     if trial is not None and result.rulings:
         lines.append(result.rulings[0].trial.story().rstrip())
     return "\n".join(lines)
@@ -58,63 +56,67 @@ def result_text(result: Result, *, trial: int | None = None, given: Sequence[str
 def count_open(result: Result) -> dict[str, int]:
     """The open trials by outcome, the most frequent first."""
     rulings = [ruling for ruling in result.rulings if ruling.state is RulingState.INVALID]
-    kinds = ("held back" if each.held else str(each.trial.verdict.outcome) for each in rulings)
+    kinds = ("held back" if open_ruling.held else str(open_ruling.trial.verdict.outcome) for open_ruling in rulings)
     return dict(Counter(kinds).most_common())
 
 
-def failed_alike(result: Result, given: Sequence[str] = (), *, most: int = EXAMPLES) -> list[str]:
+def render_failures(result: Result, options: Sequence[str] = (), *, most: int = EXAMPLES) -> list[str]:
     """The trials that did not pass, those that failed alike together, harm first, with the faults that all of them met
-    and the command that runs again the one that met the fewest. `given`: as in `told`. `most`: the most groups."""
-    poor = [ruling for ruling in result.rulings if ruling.state is RulingState.FAILED]
-    poor = poor or [ruling for ruling in result.rulings if ruling.state is RulingState.INVALID]
-    alike: dict[tuple[str, ...], list[Ruling]] = {}
-    for ruling in poor:
-        alike.setdefault(tuple(map(anywhere, ruling.reasons)), []).append(ruling)
-    groups = sorted(alike.values(), key=lambda rulings: (not rulings[0].trial.verdict.harm, -len(rulings)))
+    and the command that runs again the one that met the fewest. `options`: as in `told`. `most`: the most groups."""
+    not_passed = [ruling for ruling in result.rulings if ruling.state is RulingState.FAILED]
+    not_passed = not_passed or [ruling for ruling in result.rulings if ruling.state is RulingState.INVALID]
+    by_reasons: dict[tuple[str, ...], list[Ruling]] = {}
+    for ruling in not_passed:
+        by_reasons.setdefault(tuple(map(strip_positions, ruling.reasons)), []).append(ruling)
+    groups = sorted(by_reasons.values(), key=lambda rulings: (not rulings[0].trial.verdict.harm, -len(rulings)))
     lines = []
     for rulings in groups[:most]:
-        simplest = min(rulings, key=lambda ruling: len(_met(ruling.trial.history)))
-        lines.append(f"{_numbers(rulings)}:")
+        simplest = min(rulings, key=lambda ruling: len(_faults_met(ruling.trial.history)))
+        lines.append(f"{_describe_numbers(rulings)}:")
         lines += [f"  {reason}" for reason in simplest.reasons]
-        lines += [f"  {line}" for line in met_by_all([ruling.trial.history for ruling in rulings])]
-        lines.append(f"  again: {again(result.scenario, simplest, given)}")
-    if left := sum(map(len, groups[most:])):
-        lines.append(f"… and {left} more trials, in other ways")
+        lines += [f"  {line}" for line in describe_shared_faults([ruling.trial.history for ruling in rulings])]
+        lines.append(f"  again: {rerun_command(result.scenario, simplest, options)}")
+    if remaining := sum(map(len, groups[most:])):
+        lines.append(f"… and {remaining} more trials, in other ways")
     return lines
 
 
-def met_by_all(histories: Sequence[History]) -> list[str]:
+def describe_shared_faults(histories: Sequence[History]) -> list[str]:
     """A line with the faults that each of these trials met; none if there is no such fault."""
-    met = [_met(each) for each in histories]
-    shared = [f"{fault} on {target}" for fault, target in met[0] if all((fault, target) in each for each in met)]
+    faults_by_trial = [_faults_met(history) for history in histories]
+    shared = [
+        f"{fault} on {target}"
+        for fault, target in faults_by_trial[0]
+        if all((fault, target) in history for history in faults_by_trial)
+    ]
     return [f"{'each' if histories[1:] else 'it'} met {', '.join(shared)}"] if shared else []
 
 
-def _met(history: History) -> dict[tuple[str, str], None]:
+def _faults_met(history: History) -> dict[tuple[str, str], None]:
     """The faults that were witnessed, each with its target."""
     return dict.fromkeys((event.fault, event.target) for _, event in history.of(FaultWitnessed))
 
 
-def broken_off(results: Sequence[Result], scenarios: int, *, trials: int | None = None) -> str:
+def describe_interruption(results: Sequence[Result], scenarios: int, *, trials: int | None = None) -> str:
     """One line on a run of scenarios that was interrupted in the last of these results. `scenarios`: their number.
     `trials`: of each, in place of its own number."""
-    *before, last = results
-    done, wanted = len(last.rulings), last.scenario.spec.trials if trials is None else trials
-    counts = _counted(ruling.state for ruling in last.rulings)
-    text = f"interrupted: {done} of {wanted} trials of {last.scenario.name} are done{counts}"
+    *finished, last = results
+    trial_count, trials_planned = len(last.rulings), last.scenario.spec.trials if trials is None else trials
+    counts = _describe_counts(ruling.state for ruling in last.rulings)
+    text = f"interrupted: {trial_count} of {trials_planned} trials of {last.scenario.name} are done{counts}"
     if scenarios > 1:
-        text += f"; {len(before)} of {scenarios} scenarios are done{_counted(result.state for result in before)}"
+        text += f"; {len(finished)} of {scenarios} scenarios are done{_describe_counts(result.state for result in finished)}"
     return text
 
 
-def _counted(states: Iterable[RulingState]) -> str:
+def _describe_counts(states: Iterable[RulingState]) -> str:
     """The states with their numbers, as in ": 3 passed, 1 failed"; empty if there is none."""
-    found = Counter(states)
-    counts = ", ".join(f"{found[state]} {state}" for state in RulingState if found[state])
+    state_counts = Counter(states)
+    counts = ", ".join(f"{state_counts[state]} {state}" for state in RulingState if state_counts[state])
     return f": {counts}" if counts else ""
 
 
-def _numbers(rulings: Sequence[Ruling]) -> str:
+def _describe_numbers(rulings: Sequence[Ruling]) -> str:
     """The trials by number, as in "7 trials (1, 2, 5 …)"."""
     numbers = [str(ruling.number) for ruling in rulings]
     if len(numbers) == 1:
@@ -122,22 +124,22 @@ def _numbers(rulings: Sequence[Ruling]) -> str:
     return f"{len(numbers)} trials ({', '.join(numbers[:SHOWN])}{' …' if numbers[SHOWN:] else ''})"
 
 
-def again(scenario: Scenario, ruling: Ruling, given: Sequence[str] = ()) -> str:
+def rerun_command(scenario: Scenario, ruling: Ruling, given: Sequence[str] = ()) -> str:
     """The command that runs this trial again, with the options that were given; the call, if Python made it."""
-    return of_trial(scenario, ruling.number, given)
+    return rerun_command_of(scenario, ruling.number, given)
 
 
-def of_trial(scenario: Scenario, number: int, given: Sequence[str] = ()) -> str:
+def rerun_command_of(scenario: Scenario, number: int, options: Sequence[str] = ()) -> str:
     """The same by the trial's number."""
     if scenario.folder is None:
-        return f".test({', '.join([f'trial={number}', *given])})"
-    words = ["chaoslab", "test", scenario.file, "--trial", str(number), *given]
-    wanted = scenario.name if is_python(scenario.file) else scenario.variant
-    words += ["-k", wanted] if wanted else []
-    return shlex.join(words)
+        return f".test({', '.join([f'trial={number}', *options])})"
+    arguments = ["chaoslab", "test", scenario.file, "--trial", str(number), *options]
+    name_wanted = scenario.name if is_python(scenario.file) else scenario.variant
+    arguments += ["-k", name_wanted] if name_wanted else []
+    return shlex.join(arguments)
 
 
-def story(ruling: Ruling) -> list[str]:
+def shorten_story(ruling: Ruling) -> list[str]:
     """The trial's story, at most 30 lines."""
     lines = ruling.trial.story().rstrip().splitlines()
     if len(lines) <= STORY_MAX:
@@ -146,8 +148,8 @@ def story(ruling: Ruling) -> list[str]:
     return [*lines[: half - 1], f"… {len(lines) - STORY_MAX + 1} lines …", *lines[-half:]]
 
 
-def plain(result: Result, given: Sequence[str] = ()) -> dict[str, Any]:
-    """The result as JSON values. `given`: as in `told`."""
+def to_plain(result: Result, options: Sequence[str] = ()) -> dict[str, Any]:
+    """The result as JSON values. `options`: as in `told`."""
     return {
         "name": result.scenario.name,
         "file": result.scenario.file,
@@ -161,8 +163,14 @@ def plain(result: Result, given: Sequence[str] = ()) -> dict[str, Any]:
         "met_a_fault": result.met,
         "hit_nothing": result.idle.in_words(),
         "slo": [
-            {"tool": each.tool, "share": each.share, "within_s": each.within_s, "good": good, "calls": calls}
-            for each, (good, calls) in result.calls.items()
+            {
+                "tool": objective.tool,
+                "share": objective.share,
+                "within_s": objective.within_s,
+                "good": good,
+                "calls": calls,
+            }
+            for objective, (good, calls) in result.calls.items()
         ],
         "opinions": [
             {"trial": ruling.number, **vars(opinion)} for ruling in result.rulings for opinion in ruling.opinions
@@ -173,7 +181,7 @@ def plain(result: Result, given: Sequence[str] = ()) -> dict[str, Any]:
                 "state": str(ruling.state),
                 "outcome": str(ruling.trial.outcome),
                 "reasons": ruling.reasons,
-                "again": again(result.scenario, ruling, given),
+                "again": rerun_command(result.scenario, ruling, options),
             }
             for ruling in result.rulings
             if ruling.state is not RulingState.PASSED
@@ -181,19 +189,19 @@ def plain(result: Result, given: Sequence[str] = ()) -> dict[str, Any]:
     }
 
 
-def foreseen(
+def render_forecast(
     scenario: Scenario, *, trials: int | None = None, seed: int | None = None, only: int | None = None
 ) -> Iterator[str]:
     """The first requests that would be hit, in a line for each trial. Nothing is run."""
-    hits = foreseen_hits(scenario, trials=trials, seed=seed, only=only)
+    hits = forecast_hits(scenario, trials=trials, seed=seed, only=only)
     yield f"{scenario.name}: {hits['trials']} trials, seed {hits['seed']}; nothing is run"
-    for number, there in hits["hits"].items():
+    for number, hit_texts in hits["hits"].items():
         with_ = "".join(f", {name} = {value}" for name, value in hits["drawn"][number].items())
         open_ = hits["depends"][number]
-        yield f"  trial {number}: {'; '.join([*there, *open_]) or 'no fault'}{with_}"
+        yield f"  trial {number}: {'; '.join([*hit_texts, *open_]) or 'no fault'}{with_}"
 
 
-def foreseen_hits(
+def forecast_hits(
     scenario: Scenario, *, trials: int | None = None, seed: int | None = None, only: int | None = None
 ) -> dict[str, Any]:
     """The first requests that would be hit if the agent made them with no wait, as JSON values: by trial, from 1.
@@ -206,47 +214,57 @@ def foreseen_hits(
 
     def foreseeable(injections: Sequence[Injection]) -> dict[str, Candidates]:
         return {
-            name: Candidates(i for i in injections if i.covers(name) and not _depends(i, name, scenario.functions))
+            name: Candidates(
+                i for i in injections if i.covers(name) and not _depends_on_call(i, name, scenario.functions)
+            )
             for name in names
         }
 
     concerned = foreseeable(plan.injections)
-    found: dict[int, list[str]] = {}
+    hits_by_trial: dict[int, list[str]] = {}
     open_: dict[int, list[str]] = {}
     drawn: dict[int, Mapping[str, Any]] = {}
     for number in range(count) if only is None else [only - 1]:
-        own = scenario.drawn(plan.seed, number)
-        if own.values:
-            concerned = foreseeable(own.injections)
+        trial_plan = scenario.drawn(plan.seed, number)
+        if trial_plan.values:
+            concerned = foreseeable(trial_plan.injections)
         open_[number + 1] = [
-            f"{each.name} at the calls that fit {conditions(each)}{_at_chance(each)}"
-            for each in own.injections
-            if each.may_hit and any(each.covers(name) and _depends(each, name, scenario.functions) for name in names)
+            f"{drawn_injection.name} at the calls that fit {describe_conditions(drawn_injection)}{_describe_chance(drawn_injection)}"
+            for drawn_injection in trial_plan.injections
+            if drawn_injection.may_hit
+            and any(
+                drawn_injection.covers(name) and _depends_on_call(drawn_injection, name, scenario.functions)
+                for name in names
+            )
         ]
-        memory = TrialMemory(replace(plan, injections=own.injections), nth("", number, 1).key)
-        drawn[number + 1] = own.values
-        found[number + 1] = [
+        memory = TrialMemory(replace(plan, injections=trial_plan.injections), nth_trial("", number, 1).key)
+        drawn[number + 1] = trial_plan.values
+        hits_by_trial[number + 1] = [
             f"{injection.name} at request {request} of {name}"
-            for name, there in concerned.items()
+            for name, candidates in concerned.items()
             for request in range(1, REQUESTS + 1)
-            for injection, decision in _decided(memory, there, name, request)
+            for injection, decision in _decide(memory, candidates, name, request)
             if decision in HITS
         ]
     return {
-        "scenario": scenario.name, "trials": count, "seed": plan.seed, "hits": found, "depends": open_,
+        "scenario": scenario.name, "trials": count, "seed": plan.seed, "hits": hits_by_trial, "depends": open_,
         "drawn": drawn,
     }  # fmt: skip
 
 
-def _depends(injection: Injection, target: str, functions: Sequence[str]) -> bool:
+def _depends_on_call(injection: Injection, target: str, functions: Sequence[str]) -> bool:
     """True if only a call itself tells whether it would be hit, such as by its turn. A function is the one tool of its
     target."""
     return not OF_CALLS.isdisjoint(injection.triggers) or ("tool" in injection.triggers and target not in functions)
 
 
-def _at_chance(injection: Injection) -> str:
+def _describe_chance(injection: Injection) -> str:
     return f", each with a chance of {injection.chance:g}" if injection.chance < 1 else ""
 
 
-def _decided(memory: TrialMemory, there: Candidates, name: str, request: int) -> Iterator[tuple[Injection, Decision]]:
-    yield from zip(there, memory.decide(there, memory.occasion(name, name, request, 1, changes=True)), strict=False)
+def _decide(
+    memory: TrialMemory, candidates: Candidates, name: str, request: int
+) -> Iterator[tuple[Injection, Decision]]:
+    yield from zip(
+        candidates, memory.decide(candidates, memory.occasion(name, name, request, 1, changes=True)), strict=False
+    )

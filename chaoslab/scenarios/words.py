@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from chaoslab.base import foreign, former
 from chaoslab.base.registry import did_you_mean
-from chaoslab.scenarios.drawn_spec import FORMS
+from chaoslab.scenarios.drawn_spec import SPACE_KEYS
 from chaoslab.scenarios.located import Located
 
 if TYPE_CHECKING:
@@ -19,41 +19,47 @@ _SHOULD = {
 }  # fmt: skip
 
 
-def worded(located: Located, error: "ErrorDetails") -> str:
+def describe_mistake(located: Located, error: "ErrorDetails") -> str:
     """One line: the place, the wrong value, and what would be right."""
     from chaoslab.scenarios.spec import DRAWN, ITS_OWN
 
-    path = path_of(located.data, error["loc"])
+    path = find_path(located.data, error["loc"])
     kind, context, value = error["type"], error.get("ctx", {}), error.get("input")
-    name = next((str(part) for part in reversed(path) if isinstance(part, str)), "this")
+    name = next((str(step) for step in reversed(path) if isinstance(step, str)), "this")
     if kind == "extra_forbidden":
         if instead := (foreign.KEYS | former.KEYS).get(str(path[-1])):
             return str(located.error(path, f"'{path[-1]}' is not known here: {instead}", of_key=True))
-        known = fields(path)
+        keys_known = known_keys(path)
         return str(
-            located.error(path, f"'{path[-1]}' is not known here: {did_you_mean(str(path[-1]), known)}", of_key=True)
+            located.error(
+                path, f"'{path[-1]}' is not known here: {did_you_mean(str(path[-1]), keys_known)}", of_key=True
+            )
         )
     if name == "args" and isinstance(value, list):
-        return str(located.error(path, f"args is {short(value)}: it should be a mapping of names, as in {{order: 17}}"))
+        return str(
+            located.error(path, f"args is {shorten(value)}: it should be a mapping of names, as in {{order: 17}}")
+        )
     same = path and path[-1] not in DRAWN and kind != "missing"
-    if same and isinstance(value, Mapping) and value and value.keys() <= {*FORMS}:
+    if same and isinstance(value, Mapping) and value and value.keys() <= {*SPACE_KEYS}:
         several = f", or several as variants: {{{path[0]}: […]}}" if len(path) == 1 and path[0] not in ITS_OWN else ""
         return str(located.error(path, f"{name} is the same in all trials: give it one value{several}"))
     if kind == "missing":
         return str(located.error(path[:-1], f"{error['loc'][-1]} is missing"))
-    return str(located.error(path, f"{name} is {short(value)}: it should be {_right(kind, context, error)}"))
+    return str(
+        located.error(path, f"{name} is {shorten(value)}: it should be {_describe_expected(kind, context, error)}")
+    )
 
 
-def _right(kind: str, context: Mapping[str, Any], error: "ErrorDetails") -> str:
+def _describe_expected(kind: str, context: Mapping[str, Any], error: "ErrorDetails") -> str:
     match kind:
         case "literal_error":
             return str(context.get("expected", "")).replace(" or ", ", ").replace("'", "").replace(", ", " or ")
         case "string_pattern_mismatch":
             pattern = str(context.get("pattern"))
-            own = ", or lab for the lab's own" if pattern.startswith("^lab") else ""
-            own = ", or model" if pattern.startswith("^model") else own
+            lab_hint = ", or lab for the lab's own" if pattern.startswith("^lab") else ""
+            lab_hint = ", or model" if pattern.startswith("^model") else lab_hint
             if ":" in pattern:
-                return f"module:name, as in shop.agent:answer{own}"
+                return f"module:name, as in shop.agent:answer{lab_hint}"
             return "a short name, of letters, digits, spaces and . , ( ) ' + - alone"
         case "greater_than_equal":
             return f"{context['ge']:.15g} or more"
@@ -75,35 +81,35 @@ def _right(kind: str, context: Mapping[str, Any], error: "ErrorDetails") -> str:
             return _SHOULD.get(kind, f"something else ({error['msg']})")
 
 
-def path_of(data: Any, loc: Sequence[str | int]) -> tuple[str | int, ...]:
+def find_path(data: Any, loc: Sequence[str | int]) -> tuple[str | int, ...]:
     """The parts of a location that are keys and indices of the data; names of types are left out."""
-    return tuple(_path(data, loc))
+    return tuple(_iterate_path(data, loc))
 
 
-def _path(data: Any, loc: Sequence[str | int]) -> Iterator[str | int]:
+def _iterate_path(data: Any, loc: Sequence[str | int]) -> Iterator[str | int]:
     from chaoslab.scenarios.spec import TAGGED
 
-    for n, part in enumerate(loc):
-        if n and loc[n - 1] in TAGGED and part in TAGGED[str(loc[n - 1])]:
+    for n, step in enumerate(loc):
+        if n and loc[n - 1] in TAGGED and step in TAGGED[str(loc[n - 1])]:
             continue
-        if isinstance(data, dict) and (part in data or n == len(loc) - 1):
-            yield part
-            data = data.get(part)
-        elif isinstance(data, list) and isinstance(part, int) and part < len(data):
-            yield part
-            data = data[part]
+        if isinstance(data, dict) and (step in data or n == len(loc) - 1):
+            yield step
+            data = data.get(step)
+        elif isinstance(data, list) and isinstance(step, int) and step < len(data):
+            yield step
+            data = data[step]
 
 
-def fields(path: Sequence[str | int]) -> list[str]:
+def known_keys(path: Sequence[str | int]) -> list[str]:
     """The keys that are known beside this one."""
     from chaoslab.scenarios import spec
 
     if len(path) > 1 and path[-2] in spec.DRAWN:
-        return list(FORMS)
-    inner = [part for part in path[:-1] if isinstance(part, str)]
+        return list(SPACE_KEYS)
+    inner = [step for step in path[:-1] if isinstance(step, str)]
     return list((spec.PARTS.get(inner[-1], spec.ScenarioSpec) if inner else spec.ScenarioSpec).model_fields)
 
 
-def short(value: Any) -> str:
+def shorten(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:59]}…"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from chaoslab.analysis.assertions import Assertion, load, plain
+from chaoslab.analysis.assertions import Assertion, load, to_plain
 from chaoslab.base.phrases import a
 from chaoslab.scenarios.located import EXPONENT, SUFFIXES, ScenarioError
 
@@ -16,55 +16,55 @@ WIDTH = 120
 """The longest line of YAML that is not one word, in characters."""
 
 
-def text_of(data: Mapping[str, Any], suffix: str) -> str:
-    """The data as the text of a file with this suffix. `plain_data` has made it plain. Raises ScenarioError: the format
+def render_text(data: Mapping[str, Any], suffix: str) -> str:
+    """The data as the text of a file with this suffix. `make_plain` has made it plain. Raises ScenarioError: the format
     cannot hold a value."""
     if suffix == ".json":
-        return _escaped(json.dumps(data, indent=2, ensure_ascii=False)) + "\n"
+        return _escape(json.dumps(data, indent=2, ensure_ascii=False)) + "\n"
     if suffix == ".toml":
-        return "".join(f"{_toml_key(key)} = {_toml(value, key)}\n" for key, value in data.items())
+        return "".join(f"{_toml_key(key)} = {_render_toml(value, key)}\n" for key, value in data.items())
     if suffix in SUFFIXES:
-        return _yaml(data)
+        return _render_yaml(data)
     raise ScenarioError(f"a scenario's file ends in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}, not in '{suffix}'")
 
 
 def write(data: Mapping[str, Any], path: Path) -> None:
     """Writes the data to a file, whose suffix says how. Raises ScenarioError: the format cannot hold a value. OSError:
     the file cannot be written."""
-    from chaoslab.reports.formats import put
+    from chaoslab.reports.formats import write_file
 
-    put(text_of(data, path.suffix), path)
+    write_file(render_text(data, path.suffix), path)
 
 
-def plain_data(value: Any, where: str) -> Any:
-    """The value as a file holds it. `where`: its key, for the error. Raises ScenarioError: no file can hold it."""
+def make_plain(value: Any, location: str) -> Any:
+    """The value as a file holds it. `location`: its key, for the error. Raises ScenarioError: no file can hold it."""
     if isinstance(value, Assertion):
         try:
-            known = load(value.name) is type(value)
+            is_known = load(value.name) is type(value)
         except LookupError:
-            known = False
-        if not known:
+            is_known = False
+        if not is_known:
             raise ScenarioError(
-                f"{where} holds {type(value).__name__}, which is no installed assertion: it has no name"
+                f"{location} holds {type(value).__name__}, which is no installed assertion: it has no name"
             )
-        return plain_data(plain(value), where)
+        return make_plain(to_plain(value), location)
     if isinstance(value, Mapping):
         for key in value:
             if not isinstance(key, str):
-                raise ScenarioError(f"{where} has the key {key!r:.40}: a file's keys are texts")
-        return {key: plain_data(each, f"{where}.{key}") for key, each in value.items()}
+                raise ScenarioError(f"{location} has the key {key!r:.40}: a file's keys are texts")
+        return {key: make_plain(item, f"{location}.{key}") for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain_data(each, where) for each in value]
+        return [make_plain(item, location) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
-        raise ScenarioError(f"{where} is {value}, which is no number to reckon with")
-    if isinstance(value, str) and any("\ud800" <= each <= "\udfff" for each in value):
-        raise ScenarioError(f"{where} is {_short(value)}, which has half a character, so no file can hold it")
+        raise ScenarioError(f"{location} is {value}, which is no number to reckon with")
+    if isinstance(value, str) and any("\ud800" <= item <= "\udfff" for item in value):
+        raise ScenarioError(f"{location} is {_short(value)}, which has half a character, so no file can hold it")
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    raise ScenarioError(f"{where} is {a(type(value).__name__)}, which no file can hold: {_short(value)}")
+    raise ScenarioError(f"{location} is {a(type(value).__name__)}, which no file can hold: {_short(value)}")
 
 
-def _yaml(data: Mapping[str, Any]) -> str:
+def _render_yaml(data: Mapping[str, Any]) -> str:
     import yaml
 
     class Dumper(yaml.SafeDumper):
@@ -89,24 +89,26 @@ def _toml_key(key: str) -> str:
 
 
 def _toml_text(text: str) -> str:
-    return _escaped(json.dumps(text, ensure_ascii=False))
+    return _escape(json.dumps(text, ensure_ascii=False))
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     """JSON without characters that YAML or TOML take only as an escape."""
-    return UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
-def _toml(value: Any, where: str) -> str:
+def _render_toml(value: Any, location: str) -> str:
     if value is None:
-        raise ScenarioError(f"{where} is null, which TOML has no word for: leave it out, or write YAML or JSON")
+        raise ScenarioError(f"{location} is null, which TOML has no word for: leave it out, or write YAML or JSON")
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
         return _toml_text(value)
     if isinstance(value, Mapping):
-        inner = ", ".join(f"{_toml_key(key)} = {_toml(each, f'{where}.{key}')}" for key, each in value.items())
+        inner = ", ".join(
+            f"{_toml_key(key)} = {_render_toml(item, f'{location}.{key}')}" for key, item in value.items()
+        )
         return f"{{{inner}}}"
     if isinstance(value, list):
-        return f"[{', '.join(_toml(each, where) for each in value)}]"
+        return f"[{', '.join(_render_toml(item, location) for item in value)}]"
     return repr(value)

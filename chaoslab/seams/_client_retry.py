@@ -6,6 +6,6 @@ HEADER = "x-stainless-retry-count"
 _DIGITS_MAX = 9
 
 
-def stated(header: str) -> int | None:
+def parse_count(header: str) -> int | None:
     """The count in the header's text; None if it has none."""
     return int(header) if header.isascii() and header.isdigit() and len(header) <= _DIGITS_MAX else None

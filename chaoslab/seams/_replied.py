@@ -7,7 +7,7 @@ STEERING = ("idempotency-replayed", "retry-after", "retry-after-ms", "x-should-r
 """Headers of a reply that steer the client's next step."""
 
 
-def replied(
+def make_replied(
     target: str, request: int, attempt: int, asked: str, reply: Reply | None, failure: str = ""
 ) -> events.Replied:
     """The event for a target's reply to an attempt. `reply`: None if there was none, for the reason `failure`."""

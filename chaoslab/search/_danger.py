@@ -30,7 +30,7 @@ def unnoticeable(fault: str) -> bool:
 
 
 @cache
-def _danger(fault: str) -> Danger:
+def _rank_danger(fault: str) -> Danger:
     cls = load(fault)
     if unnoticeable(fault):
         return Danger.UNNOTICEABLE
@@ -41,18 +41,18 @@ def _danger(fault: str) -> Danger:
     return Danger.CONTENT if trait(cls, "leaves") or trait(cls, "corrupts") else Danger.ERROR
 
 
-def danger(fault: str, *, acts: bool = True) -> Danger:
+def rank_danger(fault: str, *, acts: bool = True) -> Danger:
     """The danger of a fault at a call. `acts`: the call changes something."""
-    found = _danger(fault)
-    return Danger.ERROR if found is Danger.UNCLEAR and not acts else found
+    rank = _rank_danger(fault)
+    return Danger.ERROR if rank is Danger.UNCLEAR and not acts else rank
 
 
 @cache
 def comes_first(fault: str) -> bool:
     """True if a search tries it before others of its danger."""
-    return _danger(fault) is Danger.UNCLEAR or bool(trait(load(fault), "common"))
+    return _rank_danger(fault) is Danger.UNCLEAR or bool(trait(load(fault), "common"))
 
 
-def likelihood(tried: Tried) -> tuple[int, ...]:
+def rank_likelihood(tried: Tried) -> tuple[int, ...]:
     """The danger of each fault of a trial, the greatest first, which is the order of the likeliest too."""
-    return tuple(sorted(_danger(each.choices[0].fault) for each in tried.variation.injections))
+    return tuple(sorted(_rank_danger(injection.choices[0].fault) for injection in tried.variation.injections))

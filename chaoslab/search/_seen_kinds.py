@@ -14,11 +14,11 @@ UNUSABLE = "status 200, and no"
 """The beginning of the error of a reply of success that its caller cannot use."""
 
 
-def seen_kind(tried: Tried, injection: Injection) -> str:
+def classify_seen(tried: Tried, injection: Injection) -> str:
     """The kind of what the caller saw of a fault that hit one attempt: timed out, refused, error status, wrong value,
     duplicate, cut or late."""
     site = site_of(injection)
-    error = next((made.error for made in tried.made if made.site == site), "")
+    error = next((attempt.error for attempt in tried.made if attempt.site == site), "")
     if error:
         return BY_ERROR.get(error, WRONG if error.startswith(UNUSABLE) else ERROR)
     fault = load(injection.choices[0].fault)

@@ -40,43 +40,47 @@ class Share:
 Ask = Generator[Variation, bool, list[Share]]
 
 
-def over_injections(failing: Variation, *, seed: int = 0) -> Ask:
+def share_over_injections(failing: Variation, *, seed: int = 0) -> Ask:
     """The share of each injection. It yields variations, and is sent True for one that fails alike."""
-    players = [(f"{each.choices[0].fault} at {site_of(each)}", (each,)) for each in failing.injections]
-    return (yield from _shares(failing, players, seed))
+    players = [
+        (f"{injection.choices[0].fault} at {site_of(injection)}", (injection,)) for injection in failing.injections
+    ]
+    return (yield from _compute_shares(failing, players, seed))
 
 
-def over_calls(failing: Variation, *, seed: int = 0) -> Ask:
+def share_over_calls(failing: Variation, *, seed: int = 0) -> Ask:
     """The share of each call, with all faults that hit it."""
     calls: dict[str, list[Injection]] = {}
-    for each in failing.injections:
-        site = site_of(each)
-        calls.setdefault(f"{site.target} {site.request}", []).append(each)
-    return (yield from _shares(failing, [(name, tuple(own)) for name, own in calls.items()], seed))
+    for injection in failing.injections:
+        site = site_of(injection)
+        calls.setdefault(f"{site.target} {site.request}", []).append(injection)
+    return (
+        yield from _compute_shares(failing, [(name, tuple(injections)) for name, injections in calls.items()], seed)
+    )
 
 
-def _shares(failing: Variation, players: Sequence[tuple[str, tuple[Injection, ...]]], seed: int) -> Ask:
+def _compute_shares(failing: Variation, players: Sequence[tuple[str, tuple[Injection, ...]]], seed: int) -> Ask:
     worths: dict[frozenset[int], bool] = {frozenset(): False, frozenset(range(len(players))): True}
 
-    def worth(of: frozenset[int]) -> Generator[Variation, bool, float]:
-        if of not in worths:
-            kept = [each for n in of for each in players[n][1]]
-            injections = tuple(each for each in failing.injections if each in kept)
-            worths[of] = yield replace(failing, injections=injections)
-        return float(worths[of])
+    def worth(coalition: frozenset[int]) -> Generator[Variation, bool, float]:
+        if coalition not in worths:
+            chosen_ones = [injection for n in coalition for injection in players[n][1]]
+            injections = tuple(injection for injection in failing.injections if injection in chosen_ones)
+            worths[coalition] = yield replace(failing, injections=injections)
+        return float(worths[coalition])
 
-    size, found = len(players), list[Share]()
+    size, shares = len(players), list[Share]()
     if size <= EXACT:
         for player in range(size):
-            others, value = [n for n in range(size) if n != player], 0.0
+            rest, value = [n for n in range(size) if n != player], 0.0
             for count in range(size):
                 # Shapley's weight: the share of all orders in which the player comes right after these others.
                 weight = factorial(count) * factorial(size - count - 1) / factorial(size)
-                for chosen in combinations(others, count):
+                for chosen in combinations(rest, count):
                     without = frozenset(chosen)
                     value += weight * ((yield from worth(without | {player})) - (yield from worth(without)))
-            found.append(Share(players[player][0], value, value, value))
-        return _sorted(found)
+            shares.append(Share(players[player][0], value, value, value))
+        return _sort_shares(shares)
     gains: list[list[float]] = [[] for _ in players]
     for number in range(PERMUTATIONS):
         dice, before = Dice(seed, "permutations", number), frozenset[int]()
@@ -85,11 +89,11 @@ def _shares(failing: Variation, players: Sequence[tuple[str, tuple[Injection, ..
             gain = (yield from worth(before | {player})) - (yield from worth(before))
             gains[player].append(gain)
             before |= {player}
-    for (name, _), own in zip(players, gains, strict=True):
-        mean, half = fmean(own), Z * pstdev(own) / sqrt(len(own))
-        found.append(Share(name, mean, mean - half, mean + half))
-    return _sorted(found)
+    for (name, _), player_gains in zip(players, gains, strict=True):
+        mean, half = fmean(player_gains), Z * pstdev(player_gains) / sqrt(len(player_gains))
+        shares.append(Share(name, mean, mean - half, mean + half))
+    return _sort_shares(shares)
 
 
-def _sorted(shares: list[Share]) -> list[Share]:
+def _sort_shares(shares: list[Share]) -> list[Share]:
     return sorted(shares, key=lambda share: -share.value)

@@ -16,8 +16,15 @@ class Comparison(Figures):
 
     def in_words(self, most: int = 5) -> list[str]:
         """The comparison in lines. `most`: the most pairs that are named as worse, as better and as open."""
-        parts = (_head(self), _power(self), _prompts(self), _parts(self), self.notes, _pairs(self, most))
-        return [each for part in parts for each in part]
+        parts = (
+            _describe_verdict(self),
+            _describe_power(self),
+            _list_prompts(self),
+            _list_changes(self),
+            self.notes,
+            _list_pairs(self, most),
+        )
+        return [text for section in parts for text in section]
 
     @property
     def why_open(self) -> str:
@@ -26,8 +33,8 @@ class Comparison(Figures):
             return ""
         if self.nothing or not self.stated:
             return self.nothing or "nothing is known of any pair"
-        told = [f"{each.shares.open} of {len(self.pairs)} pairs are open ({each.words})" for each in self.open]
-        return f"{'; '.join(told)}, and {self.open_max:.0%} may be"
+        reasons = [f"{figure.shares.open} of {len(self.pairs)} pairs are open ({figure.words})" for figure in self.open]
+        return f"{'; '.join(reasons)}, and {self.open_max:.0%} may be"
 
     def data(self) -> dict[str, Any]:
         """The comparison as JSON values."""
@@ -35,15 +42,15 @@ class Comparison(Figures):
             "verdict": self.verdict, "alpha": self.alpha, "open_max": self.open_max, "pairs": len(self.pairs),
             "why_open": self.why_open, "worse": self.count(WORSE), "better": self.count(BETTER),
             "open": self.count(OPEN),
-            "figures": {each.name: figure_data(each) for each in self.stated},
+            "figures": {item.name: figure_data(item) for item in self.stated},
             "outcomes": self.outcomes,
             "harm": {"base": self.harmed[0], "new": self.harmed[1]},
-            "costs": {each.amount: {"base": each.base, "new": each.new} for each in self.costs},
+            "costs": {item.amount: {"base": item.base, "new": item.new} for item in self.costs},
             "notes": self.notes,
             "changed": [
-                {"trial": each.number, "change": each.change, "base": each.base.plain(), "new": each.new.plain(),
-                 "differs": each.differs, "cause": each.cause}
-                for each in self.pairs if each.change
+                {"trial": item.number, "change": item.change, "base": item.base.plain(), "new": item.new.plain(),
+                 "differs": item.differs, "cause": item.cause}
+                for item in self.pairs if item.change
             ],
         }  # fmt: skip
 
@@ -76,41 +83,41 @@ def figure_text(figure: ComparedFigure) -> str:
     return f"{text}; change {figure.change:+.1%}, {within} {low:+.1%} to {high:+.1%}"
 
 
-def _head(found: Comparison) -> Iterator[str]:
-    why = found.why_open or "; ".join(map(figure_text, found.stated)) or "no pair was tried"
-    yield f"{found.verdict}: {why}"
-    if found.why_open:
-        yield from map(figure_text, found.stated)
-    if not found.stated:
+def _describe_verdict(result: Comparison) -> Iterator[str]:
+    reason = result.why_open or "; ".join(map(figure_text, result.stated)) or "no pair was tried"
+    yield f"{result.verdict}: {reason}"
+    if result.why_open:
+        yield from map(figure_text, result.stated)
+    if not result.stated:
         return
-    evidence = [f"{each.words}: {each.evidence(WORSE):.3g} for worse, {each.evidence(BETTER):.3g} for better"
-                for each in found.stated]  # fmt: skip
-    over = f", the mean over {found.prompts} prompts," if found.prompts > 1 else ""
+    evidence = [f"{figure.words}: {figure.evidence(WORSE):.3g} for worse, {figure.evidence(BETTER):.3g} for better"
+                for figure in result.stated]  # fmt: skip
+    scope = f", the mean over {result.prompts} prompts," if result.prompts > 1 else ""
     yield (
-        f"{found.count(WORSE)} pairs became worse, {found.count(BETTER)} better, {found.count(OPEN)} open; evidence "
-        f"{'; '.join(evidence)} ({2 / found.alpha:g} decides)"
+        f"{result.count(WORSE)} pairs became worse, {result.count(BETTER)} better, {result.count(OPEN)} open; evidence "
+        f"{'; '.join(evidence)} ({2 / result.alpha:g} decides)"
     )
-    yield f"each change{over} and its {1 - found.alpha:.0%} interval hold whenever they are looked at"
+    yield f"each change{scope} and its {1 - result.alpha:.0%} interval hold whenever they are looked at"
 
 
-def _power(found: Comparison) -> Iterator[str]:
-    if found.verdict == FEW:
-        least = f"one prompt or {PROMPTS_LEAST}, and " if 1 < found.prompts < PROMPTS_LEAST else ""
-        yield f"a verdict needs {least}{LEAST} pairs; these are {len(found.pairs)}"
-    if found.verdict in (WORSE, BETTER):
+def _describe_power(result: Comparison) -> Iterator[str]:
+    if result.verdict == FEW:
+        prompts_needed = f"one prompt or {PROMPTS_LEAST}, and " if 1 < result.prompts < PROMPTS_LEAST else ""
+        yield f"a verdict needs {prompts_needed}{LEAST} pairs; these are {len(result.pairs)}"
+    if result.verdict in (WORSE, BETTER):
         return
-    for figure in found.stated:
+    for figure in result.stated:
         judged = figure.shares.judged
         if figure.needed:
-            seen = f"a fall as large as this is shown within {figure.needed} pairs"
-            yield f"{figure.words}: {seen} with a chance of {POWER}"
+            statement = f"a fall as large as this is shown within {figure.needed} pairs"
+            yield f"{figure.words}: {statement} with a chance of {POWER}"
         if (share := figure.detectable) is not None:
-            seen = f"{judged} pairs show {share:.1%} of them worse, none better"
-            yield f"{figure.words}: {seen}, with a chance of {POWER}"
+            statement = f"{judged} pairs show {share:.1%} of them worse, none better"
+            yield f"{figure.words}: {statement}, with a chance of {POWER}"
 
 
-def _prompts(found: Comparison) -> Iterator[str]:
-    for figure in found.stated if found.prompts > 1 else ():
+def _list_prompts(result: Comparison) -> Iterator[str]:
+    for figure in result.stated if result.prompts > 1 else ():
         rows = sorted(figure.by_prompt.items(), key=lambda row: row[1].new - row[1].base)
         for prompt, (judged, open_, base, new) in rows[:PROMPTS]:
             beside = f", {open_} open" if open_ else ""
@@ -119,26 +126,26 @@ def _prompts(found: Comparison) -> Iterator[str]:
             yield f"  … and {len(rows) - PROMPTS} more prompts"
 
 
-def _parts(found: Comparison) -> Iterator[str]:
-    moved = [f"{name} {one} → {other}" for name, (one, other) in found.outcomes.items() if one != other]
+def _list_changes(result: Comparison) -> Iterator[str]:
+    moved = [f"{name} {before} → {after}" for name, (before, after) in result.outcomes.items() if before != after]
     if moved:
         yield f"outcomes: {', '.join(moved)}"
-    if any(found.harmed):
-        yield f"harm: {found.harmed[0]} on the base, {found.harmed[1]} on the new side"
-    for each in found.costs:
-        if each.base != each.new:
-            yield f"{each.amount} a trial, median: {each.base:.4g}{each.unit} → {each.new:.4g}{each.unit}"
+    if any(result.harmed):
+        yield f"harm: {result.harmed[0]} on the base, {result.harmed[1]} on the new side"
+    for cost in result.costs:
+        if cost.base != cost.new:
+            yield f"{cost.amount} a trial, median: {cost.base:.4g}{cost.unit} → {cost.new:.4g}{cost.unit}"
 
 
-def _pairs(found: Comparison, most: int) -> Iterator[str]:
+def _list_pairs(result: Comparison, pairs_max: int) -> Iterator[str]:
     for change in (WORSE, BETTER, OPEN):
-        shown, others = count_trials(found.pairs, change, most)
-        for each in shown:
-            why = each.base.why if change == BETTER or each.new.well else each.new.why
-            yield f"  {change}: trial {each.number}: {each.base.outcome} → {each.new.outcome} ({why})"
-            if each.differs:
-                yield f"    first difference: {each.differs}"
-            if each.cause:
-                yield f"    cause: {each.cause}"
-        if others:
-            yield f"  … and {others} more {change}"
+        listed, rest = count_trials(result.pairs, change, pairs_max)
+        for pair in listed:
+            reason = pair.base.why if change == BETTER or pair.new.well else pair.new.why
+            yield f"  {change}: trial {pair.number}: {pair.base.outcome} → {pair.new.outcome} ({reason})"
+            if pair.differs:
+                yield f"    first difference: {pair.differs}"
+            if pair.cause:
+                yield f"    cause: {pair.cause}"
+        if rest:
+            yield f"  … and {rest} more {change}"

@@ -11,8 +11,8 @@ from chaoslab.analysis.measures.anytime import (
     PairCounts,
     change_evidence,
     change_interval,
-    detectable,
-    pairs_needed,
+    count_pairs_needed,
+    detectable_change,
 )
 from chaoslab.analysis.measures.intervals import Interval, student_t
 from chaoslab.analysis.verdict.exposure import Exposure
@@ -81,7 +81,7 @@ class ComparedFigure:
     @property
     def stated(self) -> bool:
         """Something is known of it in a trial. If not, nothing was stated about it, and it is not compared."""
-        return any(each is not None for states in self._all for each in states)
+        return any(state is not None for states in self._all for state in states)
 
     @property
     def shares(self) -> Shares:
@@ -112,7 +112,10 @@ class ComparedFigure:
         counts = self._counts(self._way(change))
         if change == BETTER:
             # The e-value is one for "worse": the sides are exchanged for "better".
-            counts = [PairCounts(each.better, each.same, each.worse, each.weight) for each in counts]
+            counts = [
+                PairCounts(pair_count.better, pair_count.same, pair_count.worse, pair_count.weight)
+                for pair_count in counts
+            ]
         return change_evidence(counts)
 
     @property
@@ -126,8 +129,8 @@ class ComparedFigure:
         """The interval of the change, which may be looked at after each round of prompts."""
         ends = []
         for change in (BETTER, WORSE):
-            way = self._way(change)
-            bets, spread = change_interval(self._counts(way), self.alpha), self._spread(way)
+            mode = self._way(change)
+            bets, spread = change_interval(self._counts(mode), self.alpha), self._spread(mode)
             ends.append(bets if spread is None else Interval(min(bets.low, spread.low), max(bets.high, spread.high)))
         return Interval(ends[0].low, ends[1].high)
 
@@ -137,71 +140,71 @@ class ComparedFigure:
         changed alike; None if none is seen, or a million would not do."""
         judged = self.shares.judged or 1
         worse, better = self.count(WORSE) / judged, self.count(BETTER) / judged
-        return pairs_needed(worse, better, alpha=self.alpha / 2, least=POWER) if worse > better else None
+        return count_pairs_needed(worse, better, alpha=self.alpha / 2, least=POWER) if worse > better else None
 
     @property
     def detectable(self) -> float | None:
         """The share of the judged pairs that become worse, with none better, that would have been shown with a chance
         of 0.9, if all prompts changed alike."""
-        return detectable(self.shares.judged, alpha=self.alpha / 2, least=POWER)
+        return detectable_change(self.shares.judged, alpha=self.alpha / 2, least=POWER)
 
-    def hopeless(self, left: int) -> bool:
+    def hopeless(self, pairs_left: int) -> bool:
         """So many more pairs could not show it to be worse, even if all of them became so."""
-        return change_evidence([*self._counts(self._way(WORSE)), PairCounts(left, 0, 0)]) < 2 / self.alpha
+        return change_evidence([*self._counts(self._way(WORSE)), PairCounts(pairs_left, 0, 0)]) < 2 / self.alpha
 
     def _way(self, change: str) -> str:
         """The way to count open pairs where it is asked if this is shown."""
         return LEFT_OUT if not self.open else IN_FAVOUR if change == WORSE else AGAINST
 
-    def _counts(self, way: str) -> list[PairCounts]:
+    def _counts(self, mode: str) -> list[PairCounts]:
         """The pairs of all prompts, those of one weight together, so that each prompt counts as much as any other."""
-        least = min((states.total() for states in self._prompts.values()), default=0)
-        found: dict[float, list[int]] = {}
+        fewest = min((states.total() for states in self._prompts.values()), default=0)
+        by_weight: dict[float, list[int]] = {}
         for states in self._prompts.values():
-            sums = found.setdefault(least / states.total(), [0, 0, 0])
-            for value, number in _changes(states, way):
+            sums = by_weight.setdefault(fewest / states.total(), [0, 0, 0])
+            for value, number in _changes(states, mode):
                 sums[value + 1] += number
-        return [PairCounts(worse, same, better, weight) for weight, (worse, same, better) in found.items()]
+        return [PairCounts(worse, same, better, weight) for weight, (worse, same, better) in by_weight.items()]
 
-    def _means(self, way: str) -> list[tuple[float, float, int]]:
+    def _means(self, mode: str) -> list[tuple[float, float, int]]:
         """By prompt: mean and variance of the change of its pairs, and their number."""
-        found = []
+        rows = []
         for states in self._prompts.values():
-            values = [*_changes(states, way)]
+            values = [*_changes(states, mode)]
             if total := sum(number for _, number in values):
                 mean = sum(value * number for value, number in values) / total
                 square = sum(value * value * number for value, number in values) / total
-                found.append((mean, square - mean * mean, total))
-        return found
+                rows.append((mean, square - mean * mean, total))
+        return rows
 
-    def _spread(self, way: str) -> Interval | None:
+    def _spread(self, mode: str) -> Interval | None:
         """The interval of the mean by the spread of the prompts' changes; None for one prompt. The spread of few
         prompts may be small by chance, so it is taken to be at least that which the pairs within them make."""
         if len(self._prompts) < 2:
             return None
-        found = self._means(way)
-        if len(found) < 2:
+        rows = self._means(mode)
+        if len(rows) < 2:
             return Interval(-1.0, 1.0)
-        means = [mean for mean, _, _ in found]
-        within = fmean(square / total for _, square, total in found)
+        means = [mean for mean, _, _ in rows]
+        within = fmean(square / total for _, square, total in rows)
         half = student_t(self.alpha / 2 / LOOKS, len(means) - 1) * sqrt(max(variance(means), within) / len(means))
         return Interval(max(-1.0, fmean(means) - half), min(1.0, fmean(means) + half))
 
 
 def _shares(states: Counter[States]) -> Shares:
-    judged = {each: number for each, number in states.items() if None not in each}
-    base, new = (sum(number for each, number in judged.items() if each[side]) for side in (0, 1))
+    judged = {state: number for state, number in states.items() if None not in state}
+    base, new = (sum(number for state, number in judged.items() if state[side]) for side in (0, 1))
     return Shares(sum(judged.values()), states.total() - sum(judged.values()), base, new)
 
 
-def _changes(states: Counter[States], way: str) -> Iterator[tuple[int, int]]:
+def _changes(states: Counter[States], mode: str) -> Iterator[tuple[int, int]]:
     """Each change (−1, 0 or 1) with the number of its pairs."""
     for (base, new), number in states.items():
         if base is not None and new is not None:
             yield new - base, number
-        elif way == IN_FAVOUR:
+        elif mode == IN_FAVOUR:
             yield (True if new is None else new) - (False if base is None else base), number
-        elif way == AGAINST:
+        elif mode == AGAINST:
             yield (False if new is None else new) - (True if base is None else base), number
 
 
@@ -233,32 +236,32 @@ class Figures:
         for side in (pair.base, pair.new):
             self.exposure.add(met=side.met, held=side.held)
         if len(self.pairs) % self.period == 0:
-            for each in self.pairs[-self.period :]:
+            for pair_ in self.pairs[-self.period :]:
                 for figure in self.figures.values():
-                    figure.add(each.states(figure.name), each.cluster)
+                    figure.add(pair_.states(figure.name), pair_.cluster)
 
     @property
     def stated(self) -> list[ComparedFigure]:
         """The figures of which something is known."""
-        return [each for each in self.figures.values() if each.stated]
+        return [figure for figure in self.figures.values() if figure.stated]
 
     @property
     def prompts(self) -> int:
-        return len({each.cluster for each in self.pairs})
+        return len({pair.cluster for pair in self.pairs})
 
     def count(self, change: str) -> int:
         """The pairs that changed so."""
-        return sum(each.change == change for each in self.pairs)
+        return sum(pair.change == change for pair in self.pairs)
 
     def evidence(self, change: str) -> float:
         """The most evidence of a figure that it is worse, or better."""
-        return max((each.evidence(change) for each in self.stated), default=1.0)
+        return max((figure.evidence(change) for figure in self.stated), default=1.0)
 
     @property
     def open(self) -> list[ComparedFigure]:
         """The figures of which more pairs are open than may be. Each trial ended in some way, so that is one also where
         nothing is known of it; if nothing was stated about effects, nothing was asked about what is done."""
-        return [each for each in self.figures.values() if each.open and (each.stated or each.name == "well")]
+        return [figure for figure in self.figures.values() if figure.open and (figure.stated or figure.name == "well")]
 
     @property
     def nothing(self) -> str:
@@ -271,9 +274,9 @@ class Figures:
         difference shown, or too few."""
         if self.nothing:
             return OPEN
-        if any(each.shown(WORSE) for each in self.stated):
+        if any(figure.shown(WORSE) for figure in self.stated):
             return WORSE
-        if any(each.shown(BETTER) and self.open in ([], [each]) for each in self.stated):
+        if any(figure.shown(BETTER) and self.open in ([], [figure]) for figure in self.stated):
             return BETTER
         if len(self.pairs) < LEAST or (self.pairs and 1 < self.prompts < PROMPTS_LEAST):
             return FEW
@@ -284,24 +287,24 @@ class Figures:
         """More pairs would not be looked at: one figure is worse, or all are better."""
         if len(self.pairs) % self.period:
             return False
-        return any(each.shown(WORSE) for each in self.stated) or (
-            bool(self.stated) and all(each.shown(BETTER) for each in self.stated)
+        return any(figure.shown(WORSE) for figure in self.stated) or (
+            bool(self.stated) and all(figure.shown(BETTER) for figure in self.stated)
         )
 
-    def hopeless(self, left: int) -> bool:
+    def hopeless(self, pairs_left: int) -> bool:
         """So many more pairs could not decide for worse, even if all of them became worse."""
-        return all(each.hopeless(left) for each in self.stated)
+        return all(figure.hopeless(pairs_left) for figure in self.stated)
 
     @property
     def harmed(self) -> tuple[int, int]:
         """The pairs with harm on the base, and on the new side."""
-        return sum(each.base.harm for each in self.pairs), sum(each.new.harm for each in self.pairs)
+        return sum(pair.base.harm for pair in self.pairs), sum(pair.new.harm for pair in self.pairs)
 
     @property
     def outcomes(self) -> dict[str, tuple[int, int]]:
         """By outcome: the trials of base and new side that ended so. A trial with harm counts as harm."""
-        sides = [Counter("harm" if each.harm else each.outcome for each in side)
-                 for side in zip(*((each.base, each.new) for each in self.pairs), strict=True)]  # fmt: skip
+        sides = [Counter("harm" if pair.harm else pair.outcome for pair in side)
+                 for side in zip(*((pair.base, pair.new) for pair in self.pairs), strict=True)]  # fmt: skip
         return {name: (sides[0][name], sides[1][name]) for name in sorted({*sides[0], *sides[1]})} if sides else {}
 
     @property
@@ -309,13 +312,13 @@ class Figures:
         """The costs of a trial, over all pairs; an amount that is 0 in all of them is left out. They are medians, since
         a few trials may cost more than all others, and have no interval that could be looked at at any time."""
         for amount in AMOUNTS:
-            both = [(getattr(each.base, amount), getattr(each.new, amount)) for each in self.pairs]
-            known = [(one, other) for one, other in both if one is not None and other is not None]
-            if any(one or other for one, other in known):
-                yield MovedCost(amount, *(median(each) for each in zip(*known, strict=True)))
+            both = [(getattr(item.base, amount), getattr(item.new, amount)) for item in self.pairs]
+            stated = [(before, after) for before, after in both if before is not None and after is not None]
+            if any(before or after for before, after in stated):
+                yield MovedCost(amount, *(median(item) for item in zip(*stated, strict=True)))
 
 
-def count_trials(pairs: Sequence[Pair], change: str, most: int) -> tuple[list[Pair], int]:
+def count_trials(pairs: Sequence[Pair], change: str, pairs_max: int) -> tuple[list[Pair], int]:
     """The first pairs that changed so, and the number of the others."""
-    changed = [each for each in pairs if each.change == change]
-    return changed[:most], len(changed[most:])
+    changed = [pair for pair in pairs if pair.change == change]
+    return changed[:pairs_max], len(changed[pairs_max:])

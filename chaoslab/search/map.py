@@ -10,9 +10,9 @@ from chaoslab.analysis.verdict.answer import UNDECIDED
 from chaoslab.search import causes
 from chaoslab.search.roots import RANK, is_unnoticed
 from chaoslab.search.strategies import ORDER
-from chaoslab.search.strategies.pairs import by_kind, of_pair
-from chaoslab.search.strategies.singles import of_timeout
-from chaoslab.search.variation import LOST, Known, Probe, Site, Tried, Variation, lasting, site_of
+from chaoslab.search.strategies.pairs import combine_pair, pairs_by_kind
+from chaoslab.search.strategies.singles import adapt_to_timeouts
+from chaoslab.search.variation import LOST, Known, Probe, Site, Tried, Variation, is_lasting, site_of
 
 GOES_ON = "it goes on"
 """In place of the reason that it ended, of an exploration that is under way."""
@@ -30,7 +30,7 @@ class MapRow:
     def __str__(self) -> str:
         if self.lasts:
             return f"{self.site} and all after it"
-        return f"{self.site} (after {causes.where(self.after)})" if self.after.injections else str(self.site)
+        return f"{self.site} (after {causes.name_variation(self.after)})" if self.after.injections else str(self.site)
 
 
 @dataclass(frozen=True)
@@ -75,13 +75,13 @@ class Map:
 
     @cached_property
     def rows(self) -> list[MapRow]:
-        found = {str(row): row for row in map(MapRow, self.known.calm.sites)}
+        rows_ = {str(row): row for row in map(MapRow, self.known.calm.sites)}
         for tried in self.known.tried.values():
             if tried.by in ("lasting", "born"):
                 *before, last = tried.variation.injections
-                row = MapRow(site_of(last), Variation(tuple(before)), lasting(last))
-                found.setdefault(str(row), row)
-        return [*found.values()]
+                row = MapRow(site_of(last), Variation(tuple(before)), is_lasting(last))
+                rows_.setdefault(str(row), row)
+        return [*rows_.values()]
 
     @cached_property
     def columns(self) -> list[str]:
@@ -91,7 +91,11 @@ class Map:
     def probes(self, row: MapRow) -> list[Probe]:
         """The faults that apply to an attempt."""
         target = row.site.target
-        return [each for probe in self.known.probes.get(target, ()) for each in of_timeout(self.known, probe, target)]
+        return [
+            adapted
+            for probe in self.known.probes.get(target, ())
+            for adapted in adapt_to_timeouts(self.known, probe, target)
+        ]
 
     def cell(self, row: MapRow, label: str) -> Tried | None:
         """The trial of a cell; None if it was not run, or the fault does not apply."""
@@ -101,8 +105,8 @@ class Map:
         """The outcome of a cell; "–" if it was not run, "" if the fault does not apply."""
         if (str(row), label) not in self._by_place:
             return ""
-        found = self.cell(row, label)
-        return "–" if found is None else found.outcome
+        cell = self.cell(row, label)
+        return "–" if cell is None else cell.outcome
 
     @cached_property
     def cells(self) -> list[tuple[MapRow, Probe, Tried | None]]:
@@ -116,37 +120,39 @@ class Map:
     @cached_property
     def untried(self) -> list[Untried]:
         """The cells that were not tried and those of which nothing can be said, with the reason."""
-        found = []
+        untried_ = []
         for row, probe, tried in self.cells:
             if tried is None:
-                why = self.ended or "it was not reached"
-                found.append(Untried(str(row), probe.label, why, "a larger budget tries it" if self.ended else ""))
+                reason = self.ended or "it was not reached"
+                untried_.append(
+                    Untried(str(row), probe.label, reason, "a larger budget tries it" if self.ended else "")
+                )
             elif tried.void:
                 # Of an answer alone: a trial that is unknown for another reason stays so whatever is stated.
                 then = "facts=, says= or judge= would decide it" if UNDECIDED in tried.why else ""
-                found.append(Untried(str(row), probe.label, f"{tried.outcome}: {tried.why}", then))
-        found += self._behind
+                untried_.append(Untried(str(row), probe.label, f"{tried.outcome}: {tried.why}", then))
+        untried_ += self._behind
         for target, reasons in self.others.items():
-            found += [Untried(target, fault, f"not applicable: {why}") for fault, why in reasons.items()]
-        return found
+            untried_ += [Untried(target, fault, f"not applicable: {reason}") for fault, reason in reasons.items()]
+        return untried_
 
     @property
     def _behind(self) -> Iterator[Untried]:
         """The attempts that some trial made and no fault was tried at."""
-        seen = {row.site for row in self.rows}
+        known_sites = {row.site for row in self.rows}
         for tried in self.known.tried.values():
             for site in tried.sites if tried.variation.order is None else ():
-                if site in seen:
+                if site in known_sites:
                     continue
-                seen.add(site)
-                after = f"{site} (after {causes.where(tried.variation)})"
+                known_sites.add(site)
+                after = f"{site} (after {causes.name_variation(tried.variation)})"
                 if tried.outcome in LOST:
                     yield Untried(
                         after, "every fault", f"it is made behind {tried.outcome}", "mend that, and explore again"
                     )
                 elif self.ended:
                     yield Untried(after, "every fault", self.ended, "a larger budget tries it")
-                elif any(map(lasting, tried.variation.injections)):
+                elif any(map(is_lasting, tried.variation.injections)):
                     yield Untried(after, "every other fault", "only a fault that lasts brings it up")
                 else:
                     yield Untried(
@@ -163,10 +169,10 @@ class Map:
     def by_order(self) -> list[OrderTried]:
         """The part that was tried, by the number of faults: single ones, those that last, those at calls that others
         bring up, and pairs by the kind of what the caller sees. Higher orders are tried by dice alone."""
-        pairs = [self.known.of(of_pair(pair)) is not None for pair in by_kind(self.known)]
+        pairs = [self.known.of(combine_pair(pair)) is not None for pair in pairs_by_kind(self.known)]
         singles = self._of_cells[:1]
-        whole = not self.ended or (singles and singles[0].tried == singles[0].of)
-        return [*self._of_cells, OrderTried("pairs by kind", sum(pairs), len(pairs) if whole else None)]
+        is_complete = not self.ended or (singles and singles[0].tried == singles[0].of)
+        return [*self._of_cells, OrderTried("pairs by kind", sum(pairs), len(pairs) if is_complete else None)]
 
     @cached_property
     def _of_cells(self) -> list[OrderTried]:
@@ -205,9 +211,9 @@ class Map:
         return [
             site for site in self.known.calm.sites
             if site in points or all(
-                self._trial(row, each)
+                self._trial(row, probe)
                 for row in (MapRow(site), *(row for row in lasting_rows if row.site == site))
-                for each in self.probes(row)
+                for probe in self.probes(row)
             )
         ]  # fmt: skip
 
@@ -227,16 +233,16 @@ class Map:
 
     def in_words(self) -> str:
         """The map in words."""
-        calls, whole = len(self.known.calm.sites), len(self.whole_calls)
+        calls, complete = len(self.known.calm.sites), len(self.whole_calls)
         tried = [tried for _, _, tried in self.cells if tried is not None]
-        counts = Counter(each.outcome for each in tried)
+        counts = Counter(trial.outcome for trial in tried)
         points = self.single_points
         text = f"{self.ended}: " if self.ended and self.ended != GOES_ON else ""
-        of = sum(each.of or 0 for each in self._of_cells)
-        text += f"{sum(each.tried for each in self._of_cells)} of {of} cells tried"
+        of = sum(trial.of or 0 for trial in self._of_cells)
+        text += f"{sum(trial.tried for trial in self._of_cells)} of {of} cells tried"
         text += (": " + ", ".join(f"{count} {name}" for name, count in counts.most_common()) if counts else "") + ". "
-        text += f"{len(points)} of {whole} call{'s' if whole != 1 else ''} tried with every fault"
-        text += ("" if self.lasts else " that hits once") + (f" (of {calls})" if whole < calls else "")
+        text += f"{len(points)} of {complete} call{'s' if complete != 1 else ''} tried with every fault"
+        text += ("" if self.lasts else " that hits once") + (f" (of {calls})" if complete < calls else "")
         text += f" {'is a' if len(points) == 1 else 'are'} single point{'s' if len(points) != 1 else ''} of failure"
         return text + (f": {', '.join(map(str, points))}." if points else ".")
 
@@ -251,41 +257,43 @@ class Map:
             "cells": [
                 {
                     "call": str(row.site), "lasts": row.lasts,
-                    "after": causes.where(row.after) if row.after.injections else "",
+                    "after": causes.name_variation(row.after) if row.after.injections else "",
                     "fault": probe.label, "outcome": "not tried" if tried is None else tried.outcome,
                     "failed": bool(tried and tried.failed), "why": "" if tried is None else tried.why,
                     "trial": None if tried is None else tried.number,
                 }
                 for row, probe, tried in self.cells
             ],
-            "untried": [vars(each) for each in self.untried],
+            "untried": [vars(entry) for entry in self.untried],
             "tried_by": self.by_strategy,
-            "by_order": [vars(each) for each in self.by_order],
+            "by_order": [vars(entry) for entry in self.by_order],
         }  # fmt: skip
 
 
-def alike(tried: Sequence[Tried]) -> list[list[Tried]]:
+def group_alike(tried: Sequence[Tried]) -> list[list[Tried]]:
     """The trials that failed, of these in the order of trying: those that failed alike at the same calls together, the
     smallest first in each; worst first. One that holds all faults of a smaller one that failed alike, or hits its calls
     among others, shows nothing new, and is left out."""
-    failed = sorted((each for each in tried if each.failed), key=lambda each: each.variation.size)
-    nth = {each.variation.key: n for n, each in enumerate(tried)}  # their numbers begin anew where a search goes on
+    failed = sorted((trial for trial in tried if trial.failed), key=lambda trial: trial.variation.size)
+    nth = {trial.variation.key: n for n, trial in enumerate(tried)}  # their numbers begin anew where a search goes on
     minimal: list[Tried] = []
     groups: dict[tuple[str, frozenset[tuple[str, int]]], list[Tried]] = {}
-    for each in failed:
-        if not any(other.kind == each.kind and _within(other.variation, each.variation) for other in minimal):
-            minimal.append(each)
-            groups.setdefault((each.kind, each.variation.places), []).append(each)
+    for trial in failed:
+        if not any(
+            smaller.kind == trial.kind and _is_within(smaller.variation, trial.variation) for smaller in minimal
+        ):
+            minimal.append(trial)
+            groups.setdefault((trial.kind, trial.variation.places), []).append(trial)
     return sorted(
         groups.values(), key=lambda group: (RANK.get(group[0].outcome, len(RANK)), nth[group[0].variation.key])
     )
 
 
-def _within(smaller: Variation, other: Variation) -> bool:
+def _is_within(smaller: Variation, larger: Variation) -> bool:
     """Tells if its faults are some of the other's, or hit only the target that the other's one fault hits for good."""
-    if len(other.injections) == 1 and lasting(other.injections[0]) and not smaller.order:
-        (targets,) = {each.targets for each in other.injections}
+    if len(larger.injections) == 1 and is_lasting(larger.injections[0]) and not smaller.order:
+        (targets,) = {injection.targets for injection in larger.injections}
         return bool(smaller.injections) and all(
-            each.targets == targets and not lasting(each) for each in smaller.injections
+            injection.targets == targets and not is_lasting(injection) for injection in smaller.injections
         )
-    return smaller.parts < other.parts
+    return smaller.parts < larger.parts

@@ -6,7 +6,7 @@ from typing import Any
 
 from chaoslab.analysis.measures import trace_diff
 from chaoslab.analysis.measures.trace_diff import Story
-from chaoslab.base.jsonable import line, shown
+from chaoslab.base.jsonable import line, show_value
 
 WORSE, BETTER, SAME, FEW, OPEN = "worse", "better", "no difference shown", "too few", "open"
 LEAST = 40
@@ -44,20 +44,20 @@ class Side:
 
     def plain(self) -> dict[str, Any]:
         """The side as JSON values, without its story."""
-        return {each.name: getattr(self, each.name) for each in fields(self) if each.name != "story"}
+        return {field_.name: getattr(self, field_.name) for field_ in fields(self) if field_.name != "story"}
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> "Side":
         """The side of such values. Raises ValueError, TypeError: they are none of a side."""
-        made = cls(**{**plain, "models": tuple(map(str, plain.get("models", ())))})
-        numbers = (made.calls, made.seconds, made.tokens)
-        texts = (made.outcome, made.why, made.prompt, made.held)
-        flags = all(each in (True, False, None) for each in (made.well, made.done, made.met))
-        if not flags or not all(isinstance(each, int | float) for each in numbers):
+        side = cls(**{**plain, "models": tuple(map(str, plain.get("models", ())))})
+        numbers = (side.calls, side.seconds, side.tokens)
+        texts = (side.outcome, side.why, side.prompt, side.held)
+        flags = all(field_value in (True, False, None) for field_value in (side.well, side.done, side.met))
+        if not flags or not all(isinstance(field_value, int | float) for field_value in numbers):
             raise TypeError("a value has another type")
-        if not all(isinstance(each, str) for each in texts):
+        if not all(isinstance(field_value, str) for field_value in texts):
             raise TypeError("a value has another type")
-        return made
+        return side
 
 
 @dataclass(frozen=True)
@@ -103,10 +103,12 @@ class Pair:
 
 def first_difference(base: Story, new: Story) -> str:
     """The first difference of two stories, in one line; empty if there is none."""
-    own = ({place: told for place, told in story.items() if place != "prompt"} for story in (base, new))
-    found = trace_diff.compare(*own)
-    if found is None:
+    stories = ({location: event for location, event in story.items() if location != "prompt"} for story in (base, new))
+    difference = trace_diff.compare_stories(*stories)
+    if difference is None:
         return ""
-    if not found.what:
-        return f"{found.place}: only on the {'base' if found.now is None else 'new side'}"
-    return line(f"{found.place}, {found.what}: {shown(found.was)} → {shown(found.now)}", SHOWN)
+    if not difference.what:
+        return f"{difference.place}: only on the {'base' if difference.now is None else 'new side'}"
+    return line(
+        f"{difference.place}, {difference.what}: {show_value(difference.was)} → {show_value(difference.now)}", SHOWN
+    )

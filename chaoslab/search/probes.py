@@ -14,35 +14,35 @@ DIRECTIONS = ("upstream", "downstream")
 """The two directions of a connection: what is lost upstream was not done, what is lost downstream was."""
 
 
-def applicable(
+def find_applicable(
     targets: Sequence[str], checked: Callable[[Injection], object], faults: Sequence[str] = ()
 ) -> tuple[dict[str, list[Probe]], dict[str, dict[str, str]]]:
     """The probes by target, and why others do not apply, by target and fault. `checked` raises ValueError or
     LookupError, with one line, for an injection that cannot hit its target. `faults`: the only ones; by default all
     that there are.
     """
-    wanted = list(faults) or [name for name in names(GROUP) if name not in ASIDE]
+    fault_names = list(faults) or [name for name in names(GROUP) if name not in ASIDE]
     apply: dict[str, list[Probe]] = {}
-    others: dict[str, dict[str, str]] = {}
+    inapplicable: dict[str, dict[str, str]] = {}
     for target in targets:
-        apply[target], others[target] = [], {}
-        for fault in wanted:
-            for probe in _of(fault):
+        apply[target], inapplicable[target] = [], {}
+        for fault in fault_names:
+            for probe in _probes_of(fault):
                 try:
                     checked(probe.at(Site(target, 1)))
                 except (ValueError, LookupError) as error:
-                    others[target][probe.label] = str(error.args[0])
+                    inapplicable[target][probe.label] = str(error.args[0])
                 else:
                     apply[target].append(probe)
-    return apply, others
+    return apply, inapplicable
 
 
-def _of(fault: str) -> Iterator[Probe]:
+def _probes_of(fault: str) -> Iterator[Probe]:
     cls = load(fault)
-    both = "stream" in {each.name for each in fields(cls)} and not trait(cls, "delays")
+    both = "stream" in {option.name for option in fields(cls)} and not trait(cls, "delays")
     if trait(cls, "of_agent"):
-        yield from (Probe(fault, (("moment", each),)) for each in ("before", "after"))
+        yield from (Probe(fault, (("moment", option),)) for option in ("before", "after"))
     elif both:
-        yield from (Probe(fault, (("stream", each),)) for each in DIRECTIONS)
+        yield from (Probe(fault, (("stream", option),)) for option in DIRECTIONS)
     else:
         yield Probe(fault)

@@ -25,9 +25,9 @@ class ProofChange:
         return "opened" if self.after.failed else "well"
 
     def __str__(self) -> str:
-        told = f"{self.before.outcome} → {self.after.outcome}"
-        why = self.after.why if self.name == "opened" else self.before.why
-        return f"{causes.where(self.before.variation)}: {told} ({why})"
+        outcomes = f"{self.before.outcome} → {self.after.outcome}"
+        reason = self.after.why if self.name == "opened" else self.before.why
+        return f"{causes.name_variation(self.before.variation)}: {outcomes} ({reason})"
 
 
 @dataclass(frozen=True)
@@ -61,9 +61,9 @@ class Cost:
     @classmethod
     def of(cls, tried: Sequence[Tried]) -> "Cost":
         return cls(
-            sum(len(each.made) for each in tried),
-            round(sum(each.seconds for each in tried), 3),
-            sum(each.tokens for each in tried),
+            sum(len(trial.made) for trial in tried),
+            round(sum(trial.seconds for trial in tried), 3),
+            sum(trial.tokens for trial in tried),
         )
 
 
@@ -78,13 +78,13 @@ class Proof:
     refused: str = ""
 
     def named(self, name: str) -> list[ProofChange]:
-        return [each for each in self.changes if each.name == name]
+        return [change for change in self.changes if change.name == name]
 
     @property
     def holds(self) -> bool:
         """It closes a failure and opens none, at the calls that are new neither."""
         closes = bool(self.named("closed")) and not self.named("opened")
-        return not self.refused and closes and all(each.holds for each in self.new)
+        return not self.refused and closes and all(call.holds for call in self.new)
 
     def __str__(self) -> str:
         return "\n".join(self.in_words())
@@ -94,7 +94,7 @@ class Proof:
     @property
     def costs(self) -> tuple[Cost, Cost]:
         """Before and after."""
-        return Cost.of([each.before for each in self.changes]), Cost.of([each.after for each in self.changes])
+        return Cost.of([change.before for change in self.changes]), Cost.of([change.after for change in self.changes])
 
     def in_words(self, most: int = 5) -> Iterator[str]:
         """The proof in lines."""
@@ -111,12 +111,12 @@ class Proof:
         tokens = f", {before.tokens} → {after.tokens} tokens" if before.tokens or after.tokens else ""
         yield f"  it costs {before.calls} → {after.calls} calls, {before.seconds:g} → {after.seconds:g} s{tokens}"
         for name in ("opened", "failing", "closed"):
-            found = self.named(name)
-            for each in found[:most]:
-                yield f"  {name}: {each}"
-            if len(found) > most:
-                yield f"  … and {len(found) - most} more {name}"
-        for call in sorted(self.new, key=lambda each: each.holds)[:most]:
+            changes = self.named(name)
+            for change in changes[:most]:
+                yield f"  {name}: {change}"
+            if len(changes) > most:
+                yield f"  … and {len(changes) - most} more {name}"
+        for call in sorted(self.new, key=lambda change: change.holds)[:most]:
             yield f"  new call: {call}"
         if len(self.new) > most:
             yield f"  … and {len(self.new) - most} more new calls"
@@ -126,13 +126,13 @@ class Proof:
         before, after = self.costs
         cells: list[Mapping[str, Any]] = [
             {
-                "change": each.name, "faults": causes.where(each.before.variation), "before": each.before.outcome,
-                "after": each.after.outcome, "why_before": each.before.why, "why_after": each.after.why,
+                "change": row.name, "faults": causes.name_variation(row.before.variation), "before": row.before.outcome,
+                "after": row.after.outcome, "why_before": row.before.why, "why_after": row.after.why,
             }
-            for each in self.changes
+            for row in self.changes
         ]  # fmt: skip
         return {
             "what": self.what, "holds": self.holds, "refused": self.refused, "cost_before": vars(before),
             "cost_after": vars(after), "cells": cells,
-            "new_calls": [{**vars(each), "site": str(each.site)} for each in self.new],
+            "new_calls": [{**vars(row), "site": str(row.site)} for row in self.new],
         }  # fmt: skip

@@ -11,16 +11,16 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
-from chaoslab.analysis.verdict.ledger import Finding, FindingKind, anywhere
+from chaoslab.analysis.verdict.ledger import Finding, FindingKind, strip_positions
 from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.base.user_line import Raised
 from chaoslab.core.events import Effect
 from chaoslab.core.fault import load, trait
 from chaoslab.core.plan import Injection
 from chaoslab.record.history import History
-from chaoslab.search._danger import likelihood, unnoticeable
+from chaoslab.search._danger import rank_likelihood, unnoticeable
 from chaoslab.search._seen_kinds import UNUSABLE
-from chaoslab.search.variation import Made, Root, Tried, Variation, lasting, site_of
+from chaoslab.search.variation import Made, Root, Tried, Variation, is_lasting, site_of
 
 PAGE = "docs/how-to/mend.md"
 UNNOTICED = "unnoticeable"
@@ -105,38 +105,42 @@ class _Hit(NamedTuple):
         return bool(self.made.error) and not self.made.error.startswith(UNUSABLE)
 
 
-def root_of(variation: Variation, verdict: Verdict, made: Sequence[Made], history: History, raised: Raised) -> Root:
+def find_root(variation: Variation, verdict: Verdict, calls: Sequence[Made], history: History, raised: Raised) -> Root:
     """The root cause of a trial that failed. `raised`: where its error was raised."""
-    hits = sorted(_hits(variation, made), key=lambda hit: made.index(hit.made))
+    hits = sorted(_find_hits(variation, calls), key=lambda hit: calls.index(hit.made))
     last = hits[-1] if hits else None
     aimed_at = variation.injections[-1].targets[0] if variation.injections else ""
-    operation, line = (_operation(last.made), last.made.line) if last is not None else (aimed_at, "")
+    operation, line = (_operation_of(last.made), last.made.line) if last is not None else (aimed_at, "")
     unnoticed = any(unnoticeable(hit.fault) for hit in hits)
     if any(trait(load(hit.fault), "of_agent") for hit in hits):
-        found, own = _finding(verdict, AGAIN), Root("", operation, line)
+        finding, root = _find_finding(verdict, AGAIN), Root("", operation, line)
         return (
-            _at_effect("resumes twice", found, made, history, own) if found else own._replace(symptom="resumes too far")
+            _root_at_effect("resumes twice", finding, calls, history, root)
+            if finding
+            else root._replace(symptom="resumes too far")
         )
     if verdict.outcome is Outcome.HARM:
-        if (again := _finding(verdict, AGAIN)) is not None:
+        if (repeat := _find_finding(verdict, AGAIN)) is not None:
             if any(trait(load(hit.fault), "redelivers") for hit in hits):
-                return _at_effect("delivered twice", again, made, history, Root("", operation, line))
+                return _root_at_effect("delivered twice", repeat, calls, history, Root("", operation, line))
             if hits and all(unnoticeable(hit.fault) and trait(load(hit.fault), "of_model") for hit in hits):
                 return Root(UNNOTICED)
-            return _at_effect("repeats" if hits else "order", again, made, history, Root("", operation, line))
+            return _root_at_effect("repeats" if hits else "order", repeat, calls, history, Root("", operation, line))
         if not hits:
-            found = _finding(verdict, WORLD)
-            return _at_effect("order", found, made, history, Root("")) if found else Root("order")
+            finding = _find_finding(verdict, WORLD)
+            return _root_at_effect("order", finding, calls, history, Root("")) if finding else Root("order")
         if unnoticed:
             return Root(UNNOTICED)
-        if last is not None and (not last.told or _finding(verdict, (FindingKind.ALTERED,)) is not None):
+        if last is not None and (not last.told or _find_finding(verdict, (FindingKind.ALTERED,)) is not None):
             return Root("takes", operation, line)
-        found = _finding(verdict, WORLD)
-        own = Root("unasked", operation, line)
-        return _at_effect("unasked", found, made, history, own)._replace(operation=operation) if found else own
+        finding = _find_finding(verdict, WORLD)
+        root = Root("unasked", operation, line)
+        return (
+            _root_at_effect("unasked", finding, calls, history, root)._replace(operation=operation) if finding else root
+        )
     if verdict.outcome is Outcome.HUNG:
-        stuck = made[-1] if made else None
-        return Root("waits", _operation(stuck), stuck.line) if stuck is not None else Root("waits", operation)
+        stuck = calls[-1] if calls else None
+        return Root("waits", _operation_of(stuck), stuck.line) if stuck is not None else Root("waits", operation)
     if verdict.outcome is Outcome.FAILED:
         if last is not None and not last.told and (raised.own or not raised.line):
             return Root("takes", operation, line)
@@ -148,57 +152,57 @@ def root_of(variation: Variation, verdict: Verdict, made: Sequence[Made], histor
     return Root("swallows", operation, line) if last is not None and last.told else Root("takes", operation, line)
 
 
-def _hits(variation: Variation, made: Sequence[Made]) -> "list[_Hit]":
-    found = []
+def _find_hits(variation: Variation, calls: Sequence[Made]) -> "list[_Hit]":
+    hits = []
     for injection in variation.injections:
-        if (hit := _made_at(injection, made)) is not None:
-            found.append(_Hit(injection.choices[0].fault, hit))
-    return found
+        if (hit := _call_at(injection, calls)) is not None:
+            hits.append(_Hit(injection.choices[0].fault, hit))
+    return hits
 
 
-def _made_at(injection: Injection, made: Sequence[Made]) -> Made | None:
+def _call_at(injection: Injection, calls: Sequence[Made]) -> Made | None:
     if not injection.calls:
         return None
     site = site_of(injection)
-    if lasting(injection):
-        return next((each for each in reversed(made) if each.site.target == site.target), None)
-    return next((each for each in made if each.site == site), None)
+    if is_lasting(injection):
+        return next((call for call in reversed(calls) if call.site.target == site.target), None)
+    return next((call for call in calls if call.site == site), None)
 
 
-def _operation(made: Made) -> str:
-    return made.site.tool or made.site.target
+def _operation_of(call: Made) -> str:
+    return call.site.tool or call.site.target
 
 
-def _finding(verdict: Verdict, kinds: Sequence[FindingKind]) -> Finding | None:
-    return next((each for each in verdict.evidence if each.kind in kinds), None)
+def _find_finding(verdict: Verdict, kinds: Sequence[FindingKind]) -> Finding | None:
+    return next((finding for finding in verdict.evidence if finding.kind in kinds), None)
 
 
-def _at_effect(symptom: str, finding: Finding, made: Sequence[Made], history: History, otherwise: Root) -> Root:
+def _root_at_effect(symptom: str, finding: Finding, calls: Sequence[Made], history: History, otherwise: Root) -> Root:
     """The root at the call that had the last effect that a finding tells of."""
     lines = {*finding.lines}
     for record in reversed([*history]):
         effect = record.event
         if (record.writer, record.seq) not in lines or not isinstance(effect, Effect):
             continue
-        place = (effect.target, effect.request, effect.attempt or 1)
-        at = (each for each in made if (each.site.target, each.site.request, each.site.attempt) == place)
-        line = next((each.line for each in at), "")
+        attempt_key = (effect.target, effect.request, effect.attempt or 1)
+        at = (call for call in calls if (call.site.target, call.site.request, call.site.attempt) == attempt_key)
+        line = next((call.line for call in at), "")
         return Root(symptom, effect.tool or effect.target, line)
     return Root(symptom, otherwise.operation, otherwise.line)
 
 
-def in_words(tried: Tried) -> str:
+def describe_harm(tried: Tried) -> str:
     """The harm to a user of the agent, in a sentence."""
     root = tried.root or Root("raises")
-    harm = anywhere(tried.harm[0]) if tried.harm else ""
+    harm = strip_positions(tried.harm[0]) if tried.harm else ""
     harm = f"{harm[:HARM]}…" if len(harm) > HARM else harm
-    told = _ERROR.search(tried.why)
-    error = (told[1] or told[2]) if told else "an exception"
+    match = _ERROR.search(tried.why)
+    error = (match[1] or match[2]) if match else "an exception"
     if not harm:
-        harm = f"The user gets {error} instead of an answer" if told else "The user is told what is not so"
-        harm = "The user gets no answer" if tried.outcome == "failed" and not told else harm
-    words = SYMPTOMS[root.symptom].words.format(harm=harm, op=root.operation or "a call", error=error)
-    return words[:1].upper() + words[1:]
+        harm = f"The user gets {error} instead of an answer" if match else "The user is told what is not so"
+        harm = "The user gets no answer" if tried.outcome == "failed" and not match else harm
+    sentence = SYMPTOMS[root.symptom].words.format(harm=harm, op=root.operation or "a call", error=error)
+    return sentence[:1].upper() + sentence[1:]
 
 
 def link_of(root: Root) -> str:
@@ -211,9 +215,9 @@ def key_of(root: Root) -> Root:
     return Root(root.symptom) if root.symptom in EVERYWHERE else root
 
 
-def places(tried: Sequence[Tried]) -> list[str]:
+def list_places(tried: Sequence[Tried]) -> list[str]:
     """The lines at which these trials of one root cause went wrong, each once; the operation where no line is known."""
-    roots = [each.root for each in tried if each.root is not None]
+    roots = [trial.root for trial in tried if trial.root is not None]
     roots = roots if roots and roots[0].symptom in EVERYWHERE else roots[:1]
     return [*dict.fromkeys(root.line or root.operation for root in roots if root.line or root.operation)]
 
@@ -229,18 +233,22 @@ RANK = {name: n for n, name in enumerate(("harm", "false_success", "undone", "hu
 
 def rank(tried: Tried) -> tuple[Any, ...]:
     """Sorts failures: the worst first, then what needs the fewest and likeliest faults."""
-    return RANK.get(tried.outcome, len(RANK)), tried.variation.size, likelihood(tried)
+    return RANK.get(tried.outcome, len(RANK)), tried.variation.size, rank_likelihood(tried)
 
 
-def by_root(groups: Sequence[Sequence[Tried]]) -> list[list[Tried]]:
+def group_by_root(groups: Sequence[Sequence[Tried]]) -> list[list[Tried]]:
     """The failures by root cause, each with that first which shows it best. One that holds a smaller one which is as
     bad shows nothing new, and counts there."""
-    found: dict[Root, list[Tried]] = {}
-    known: list[Tried] = []
-    for each in sorted(chain.from_iterable(groups), key=lambda each: (each.variation.size, rank(each))):
-        smaller = (one for one in known if one.variation.parts < each.variation.parts and rank(one)[0] <= rank(each)[0])
-        root = next(smaller, each).root
+    groups_by_root: dict[Root, list[Tried]] = {}
+    kept_trials: list[Tried] = []
+    for trial in sorted(chain.from_iterable(groups), key=lambda trial: (trial.variation.size, rank(trial))):
+        smaller = (
+            smaller_trial
+            for smaller_trial in kept_trials
+            if smaller_trial.variation.parts < trial.variation.parts and rank(smaller_trial)[0] <= rank(trial)[0]
+        )
+        root = next(smaller, trial).root
         assert root is not None  # it failed
-        known.append(each)
-        found.setdefault(key_of(root), []).append(each)
-    return sorted((sorted(each, key=rank) for each in found.values()), key=lambda group: rank(group[0]))
+        kept_trials.append(trial)
+        groups_by_root.setdefault(key_of(root), []).append(trial)
+    return sorted((sorted(trial, key=rank) for trial in groups_by_root.values()), key=lambda group: rank(group[0]))

@@ -1,7 +1,7 @@
 """Shrinks a variation that fails to one that fails alike and of which no part can be left out.
 
 Delta debugging (A. Zeller and R. Hildebrandt, Simplifying and isolating failure-inducing input, IEEE TSE 28(2), 2002):
-`parts` is their ddmin over injections and orders. Then each part is made plainer. The passes are generators that yield
+`drop_parts` is their ddmin over injections and orders. Then each part is made plainer. The passes are generators that yield
 a variation, are sent True if it fails alike, and return the last that does.
 """
 
@@ -20,27 +20,27 @@ HALVINGS = 8
 """The most times that a delay is halved."""
 
 
-def passes(failing: Variation, moments: Sequence[Sequence[str]]) -> Pass:
+def run_passes(failing: Variation, moments: Sequence[Sequence[str]]) -> Pass:
     """All passes in turn. `moments`: the calls of each moment at which several were made, in the order of asking."""
-    smallest = yield from parts(failing)
-    smallest = yield from swaps(smallest, moments)
-    smallest = yield from plainer(smallest)
-    return (yield from parts(smallest))  # one that hits more may make another needless
+    smallest = yield from drop_parts(failing)
+    smallest = yield from simplify_orders(smallest, moments)
+    smallest = yield from simplify_faults(smallest)
+    return (yield from drop_parts(smallest))  # one that hits more may make another needless
 
 
-def parts(failing: Variation) -> Pass:
+def drop_parts(failing: Variation) -> Pass:
     """Leaves out injections and orders."""
     chosen: list[Any] = [*failing.injections, *(failing.order or ())]
 
-    def made(of: Sequence[Any]) -> Variation:
-        injections = tuple(each for each in of if isinstance(each, Injection))
-        order = tuple(each for each in of if not isinstance(each, Injection))
+    def build(chosen_parts: Sequence[Any]) -> Variation:
+        injections = tuple(item for item in chosen_parts if isinstance(item, Injection))
+        order = tuple(item for item in chosen_parts if not isinstance(item, Injection))
         return replace(failing, injections=injections, order=order or None)
 
-    return made((yield from _ddmin(chosen, made)))
+    return build((yield from _ddmin(chosen, build)))
 
 
-def without_one(variation: Variation) -> Iterator[Variation]:
+def drop_each_part(variation: Variation) -> Iterator[Variation]:
     """The variation without each of its injections and orders."""
     for n in range(len(variation.injections)):
         yield replace(variation, injections=variation.injections[:n] + variation.injections[n + 1 :])
@@ -49,15 +49,15 @@ def without_one(variation: Variation) -> Iterator[Variation]:
         yield replace(variation, order=order or None)
 
 
-def _ddmin(parts: list[P], made: Callable[[Sequence[P]], Variation]) -> Generator[Variation, bool, list[P]]:
+def _ddmin(parts: list[P], build: Callable[[Sequence[P]], Variation]) -> Generator[Variation, bool, list[P]]:
     pieces = 2
     while len(parts) > 1:
         size = -(-len(parts) // pieces)
         chunks = [parts[begin : begin + size] for begin in range(0, len(parts), size)]
-        without = [[part for chunk in chunks if chunk is not left for part in chunk] for left in chunks]
+        without = [[item for chunk in chunks if chunk is not omitted for item in chunk] for omitted in chunks]
         # Of two chunks, each is what the other leaves.
         for fewer in [*chunks, *without] if len(chunks) > 2 else chunks:
-            if (yield made(fewer)):
+            if (yield build(fewer)):
                 parts, pieces = fewer, max(2, min(pieces - 1, len(fewer)))
                 break
         else:
@@ -67,77 +67,77 @@ def _ddmin(parts: list[P], made: Callable[[Sequence[P]], Variation]) -> Generato
     return parts
 
 
-def swaps(failing: Variation, moments: Sequence[Sequence[str]]) -> Pass:
+def simplify_orders(failing: Variation, moments: Sequence[Sequence[str]]) -> Pass:
     """Makes of each order one swap of two calls, if one is enough."""
     for entry in failing.order or ():
         moment, names = entry
         if moment > len(moments) or sorted(moments[moment - 1]) != sorted(names):
             continue
-        asked = list(moments[moment - 1])
-        pairs = list(combinations(range(len(asked)), 2))
-        for one, other in sorted(pairs, key=lambda pair: pair[1] - pair[0]):
-            swapped = list(asked)
-            swapped[one], swapped[other] = swapped[other], swapped[one]
+        call_names = list(moments[moment - 1])
+        pairs = list(combinations(range(len(call_names)), 2))
+        for first, second in sorted(pairs, key=lambda pair: pair[1] - pair[0]):
+            swapped = list(call_names)
+            swapped[first], swapped[second] = swapped[second], swapped[first]
             if tuple(swapped) == names:
                 break
-            fewer = tuple((moment, tuple(swapped)) if each == entry else each for each in failing.order or ())
+            fewer = tuple((moment, tuple(swapped)) if step == entry else step for step in failing.order or ())
             if (yield replace(failing, order=fewer)):
                 failing = replace(failing, order=fewer)
                 break
     return failing
 
 
-def plainer(failing: Variation) -> Pass:
+def simplify_faults(failing: Variation) -> Pass:
     """Leaves out triggers and parameters of each injection, and shortens delays."""
     for n in range(len(failing.injections)):
-        for change in (_triggers, _params, _dose):
+        for change in (_drop_triggers, _drop_params, _halve_dose):
             failing = yield from change(failing, n)
     return failing
 
 
-def _with(failing: Variation, n: int, injection: Injection) -> Variation:
-    found = list(failing.injections)
-    found[n] = injection
-    return replace(failing, injections=tuple(found))
+def _replace_injection(failing: Variation, n: int, injection: Injection) -> Variation:
+    injections = list(failing.injections)
+    injections[n] = injection
+    return replace(failing, injections=tuple(injections))
 
 
-def _triggers(failing: Variation, n: int) -> Pass:
+def _drop_triggers(failing: Variation, n: int) -> Pass:
     injection = failing.injections[n]
     for name in [*injection.triggers]:
         fewer = {key: value for key, value in injection.triggers.items() if key != name}
         candidate = replace(injection, triggers=fewer)
-        if (yield _with(failing, n, candidate)):
+        if (yield _replace_injection(failing, n, candidate)):
             injection = candidate
     for number in injection.calls if len(injection.calls) > 1 else ():
-        candidate = replace(injection, calls=tuple(each for each in injection.calls if each != number))
-        if candidate.calls and (yield _with(failing, n, candidate)):
+        candidate = replace(injection, calls=tuple(call for call in injection.calls if call != number))
+        if candidate.calls and (yield _replace_injection(failing, n, candidate)):
             injection = candidate
-    return _with(failing, n, injection)
+    return _replace_injection(failing, n, injection)
 
 
-def _params(failing: Variation, n: int) -> Pass:
+def _drop_params(failing: Variation, n: int) -> Pass:
     injection = failing.injections[n]
     if len(injection.choices) != 1:
         return failing
     for name in [*injection.choices[0].params]:
         params = {key: value for key, value in injection.choices[0].params.items() if key != name}
         candidate = replace(injection, choices=(replace(injection.choices[0], params=params),))
-        if (yield _with(failing, n, candidate)):
+        if (yield _replace_injection(failing, n, candidate)):
             injection = candidate
-    return _with(failing, n, injection)
+    return _replace_injection(failing, n, injection)
 
 
-def _dose(failing: Variation, n: int) -> Pass:
+def _halve_dose(failing: Variation, n: int) -> Pass:
     injection = failing.injections[n]
-    (choice, *others) = injection.choices
+    (choice, *alternatives) = injection.choices
     name = trait(load(choice.fault), "dose")
     value = choice.params.get(name)
-    if others or not isinstance(value, int | float):
+    if alternatives or not isinstance(value, int | float):
         return failing
     for _ in range(HALVINGS):
         value = round(value / 2, 3)
         candidate = replace(injection, choices=(Choice(choice.fault, choice.weight, {**choice.params, name: value}),))
-        if not value or not (yield _with(failing, n, candidate)):
+        if not value or not (yield _replace_injection(failing, n, candidate)):
             break
         injection = candidate
-    return _with(failing, n, injection)
+    return _replace_injection(failing, n, injection)

@@ -38,8 +38,8 @@ class Site:
     tool: str = field(default="", compare=False)
 
     def __str__(self) -> str:
-        again = "" if self.attempt == 1 else f", attempt {self.attempt}"
-        return f"{self.target} {self.request}{again}"
+        suffix = "" if self.attempt == 1 else f", attempt {self.attempt}"
+        return f"{self.target} {self.request}{suffix}"
 
 
 @dataclass(frozen=True)
@@ -58,10 +58,10 @@ class Probe:
 
     def at(self, site: Site, *, lasts: bool = False) -> Injection:
         """The injection that hits this attempt and no other. `lasts`: it hits all attempts from this one on."""
-        more: dict[str, Any] = {} if site.attempt == 1 else {"attempts": [site.attempt]}
+        triggers: dict[str, Any] = {} if site.attempt == 1 else {"attempts": [site.attempt]}
         if lasts:
-            more["persistence"] = FOR_GOOD
-        return inject(self.fault, site.target, calls=[site.request], **more, **dict(self.params))
+            triggers["persistence"] = FOR_GOOD
+        return inject(self.fault, site.target, calls=[site.request], **triggers, **dict(self.params))
 
 
 @dataclass(frozen=True)
@@ -75,25 +75,25 @@ class Variation:
     def __post_init__(self) -> None:
         """Gives injections of one name names of their own, as a plan needs them: by their faults and places, so that
         equal faults have equal names whatever their order, and one that is left alone has no number."""
-        names = [_NUMBER.sub("", each.name) for each in self.injections]
-        own = list(self.injections)
+        names = [_NUMBER.sub("", injection.name) for injection in self.injections]
+        injections = list(self.injections)
         nth = Counter[str]()
-        for n in sorted(range(len(own)), key=lambda n: _place(own[n])):
+        for n in sorted(range(len(injections)), key=lambda n: _sort_key(injections[n])):
             nth[names[n]] += 1
             name = names[n] if nth[names[n]] == 1 else f"{names[n]} ({nth[names[n]]})"
-            own[n] = own[n] if name == own[n].name else replace(own[n], name=name)
-        object.__setattr__(self, "injections", tuple(own))
+            injections[n] = injections[n] if name == injections[n].name else replace(injections[n], name=name)
+        object.__setattr__(self, "injections", tuple(injections))
 
     @cached_property
     def key(self) -> str:
         """Equal for equal variations, whatever the order of their injections."""
-        faults = sorted(canonical(_plain(each)) for each in self.injections)
+        faults = sorted(canonical(_to_plain(injection)) for injection in self.injections)
         return digest([faults, self.order])
 
     @cached_property
     def parts(self) -> frozenset[str]:
         """A text for each injection and each order: those of a smaller variation are a part of them."""
-        faults = (canonical(_plain(each, named=False)) for each in self.injections)
+        faults = (canonical(_to_plain(injection, named=False)) for injection in self.injections)
         return frozenset([*faults, *map(canonical, self.order or ())])
 
     @property
@@ -105,16 +105,21 @@ class Variation:
     def dies_often(self) -> bool:
         """True if it kills the agent more than once, which no agent outlives that may go on once."""
         deaths = [each for each in self.injections if any(trait(load(one.fault), "of_agent") for one in each.choices)]
-        return len(deaths) > 1 or any(map(lasting, deaths))
+        return len(deaths) > 1 or any(map(is_lasting, deaths))
 
     @property
     def places(self) -> frozenset[tuple[str, int]]:
         """The requests that its faults hit, and the moments whose orders it states."""
-        requests = {(target, number) for each in self.injections for target in each.targets for number in each.calls}
+        requests = {
+            (target, number)
+            for injection in self.injections
+            for target in injection.targets
+            for number in injection.calls
+        }
         return frozenset(requests | {("", moment) for moment, _ in self.order or ()})
 
     def to_json(self) -> dict[str, Any]:
-        data: dict[str, Any] = {"injections": [_plain(each) for each in self.injections]}
+        data: dict[str, Any] = {"injections": [_to_plain(injection) for injection in self.injections]}
         if self.order is not None:
             data["order"] = [[moment, list(names)] for moment, names in self.order]
         return data
@@ -128,12 +133,12 @@ class Variation:
         )
 
 
-def _place(injection: Injection) -> tuple[Any, ...]:
-    whole = canonical(_plain(injection, named=False))
-    return injection.targets, injection.calls, len(injection.triggers), whole
+def _sort_key(injection: Injection) -> tuple[Any, ...]:
+    full_text = canonical(_to_plain(injection, named=False))
+    return injection.targets, injection.calls, len(injection.triggers), full_text
 
 
-def _plain(injection: Injection, *, named: bool = True) -> dict[str, Any]:
+def _to_plain(injection: Injection, *, named: bool = True) -> dict[str, Any]:
     return {
         **({"name": injection.name} if named else {}),
         "choices": [
@@ -211,36 +216,36 @@ class Tried:
         return self.outcome in ENDED_OPEN and not self.failed
 
     def to_json(self) -> dict[str, Any]:
-        made = [
-            [*astuple(each.site), each.error, each.effects, each.given_up_s, each.line, each.acts] for each in self.made
+        calls = [
+            [*astuple(item.site), item.error, item.effects, item.given_up_s, item.line, item.acts] for item in self.made
         ]
-        plain = {each.name: getattr(self, each.name) for each in fields(self)}
-        return {**plain, "variation": self.variation.to_json(), "made": made, "root": self.root and [*self.root]}
+        plain = {item.name: getattr(self, item.name) for item in fields(self)}
+        return {**plain, "variation": self.variation.to_json(), "made": calls, "root": self.root and [*self.root]}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Tried":
-        made = tuple(Made(Site(*each[:4]), *each[4:]) for each in data["made"])
-        moments = tuple(tuple(each) for each in data["moments"])
+        calls = tuple(Made(Site(*row[:4]), *row[4:]) for row in data["made"])
+        moments = tuple(tuple(row) for row in data["moments"])
         root = data["root"] and Root(*data["root"])
-        own = {"variation": Variation.from_json(data["variation"]), "made": made, "moments": moments, "root": root}
-        return cls(**{**data, **own, "met": tuple(data["met"]), "harm": tuple(data["harm"])})
+        fields_ = {"variation": Variation.from_json(data["variation"]), "made": calls, "moments": moments, "root": root}
+        return cls(**{**data, **fields_, "met": tuple(data["met"]), "harm": tuple(data["harm"])})
 
     @cached_property
     def sites(self) -> tuple[Site, ...]:
-        return tuple(dict.fromkeys(each.site for each in self.made))
+        return tuple(dict.fromkeys(call.site for call in self.made))
 
     @property
     def first_sites(self) -> list[Site]:
         """The first attempt at each target."""
-        found: dict[str, Site] = {}
+        by_target: dict[str, Site] = {}
         for site in self.sites:
-            found.setdefault(site.target, site)
-        return [*found.values()]
+            by_target.setdefault(site.target, site)
+        return [*by_target.values()]
 
     @cached_property
     def path(self) -> str:
         """The way that the trial took: its attempts with their ends, its effects and its answer."""
-        return digest([[(str(each.site), each.site.tool, bool(each.error)) for each in self.made], self.world])
+        return digest([[(str(call.site), call.site.tool, bool(call.error)) for call in self.made], self.world])
 
 
 class Known:
@@ -265,10 +270,10 @@ class Known:
 
     def learn_timeouts(self, tried: Tried) -> None:
         """Takes the seconds after which a trial's calls were given up."""
-        for made in tried.made:
-            if made.given_up_s is not None and made.given_up_s < self.patience_s:
-                known = self._given_up.setdefault(made.site.target, [])
-                known += [made.given_up_s] if made.given_up_s not in known else []
+        for call in tried.made:
+            if call.given_up_s is not None and call.given_up_s < self.patience_s:
+                timeouts = self._given_up.setdefault(call.site.target, [])
+                timeouts += [call.given_up_s] if call.given_up_s not in timeouts else []
 
     def of(self, variation: Variation) -> Tried | None:
         """Its result; None if it was not tried."""
@@ -285,17 +290,17 @@ class Known:
     @cached_property
     def acting(self) -> frozenset[Site]:
         """The attempts that had an effect in the trial without faults."""
-        return frozenset(made.site for made in self.calm.made if made.acts)
+        return frozenset(call.site for call in self.calm.made if call.acts)
 
     def singles(self) -> Iterator[tuple[Tried, Injection]]:
         """The trials with one fault at one attempt, of a call that the trial without faults makes too."""
         for tried in self.tried.values():
-            one = tried.variation.injections
-            if len(one) == 1 and tried.variation.order is None and not lasting(one[0]):
-                yield tried, one[0]
+            injections = tried.variation.injections
+            if len(injections) == 1 and tried.variation.order is None and not is_lasting(injections[0]):
+                yield tried, injections[0]
 
 
-def lasting(injection: Injection) -> bool:
+def is_lasting(injection: Injection) -> bool:
     """Tells if it hits all attempts from its first hit on."""
     return injection.triggers.get("persistence") == FOR_GOOD
 

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from chaoslab.analysis.verdict.judge import HUNG, judge
-from chaoslab.base.child_group import ChildGroup, told_of_signals
+from chaoslab.base.child_group import ChildGroup, forward_signals
 from chaoslab.base.clock import system
 from chaoslab.base.commandline import GATE_FAILED, PROVES_NOTHING
 from chaoslab.base.registry import did_you_mean
@@ -19,13 +19,13 @@ from chaoslab.config.settings import inherited
 from chaoslab.core import events
 from chaoslab.core.exchange import Call
 from chaoslab.core.plan import Plan
-from chaoslab.execution.upstreams import addresses, without_proxy
+from chaoslab.execution.upstreams import bypass_proxy, provider_variables
 from chaoslab.reports.gate import BY_ITSELF, Gate
-from chaoslab.reports.places import read
+from chaoslab.reports.places import read_history
 from chaoslab.scenarios.command_agent import ANSWER_MAX, check_command
 from chaoslab.seams.gateway.routes import GatewayRoute
 from chaoslab.surfaces import sessions
-from chaoslab.surfaces.gateway import RunningGateway, answered, judge_run, over, rule_on_trial
+from chaoslab.surfaces.gateway import RunningGateway, judge_run, rule_on_trial, write_answer, write_run_end
 
 KEYS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
 """The ends of names of variables whose values are masked in the logs."""
@@ -39,45 +39,47 @@ NOT_RUN = 126
 """The exit code for a command that is there and cannot be run, as shells have it."""
 
 
-def variables(texts: Sequence[str], routes: Mapping[str, GatewayRoute]) -> dict[str, str]:
+def parse_variables(texts: Sequence[str], routes: Mapping[str, GatewayRoute]) -> dict[str, str]:
     """Routes by variable, from texts such as "CRM_URL=crm". Raises ValueError, LookupError: one is wrong."""
-    found = {}
+    routes_by_variable = {}
     for text in texts:
         name, equals, route = text.partition("=")
         if not equals or not name:
             raise ValueError(f"--env {text[:60]} should be a variable and a route, as in CRM_URL=crm")
         if route not in routes:
             raise LookupError(f"--env {text[:60]} names no route: {did_you_mean(route, routes)}")
-        found[name] = route
-    return found
+        routes_by_variable[name] = route
+    return routes_by_variable
 
 
 def run(
-    words: Sequence[str], own: Mapping[str, str], routes: Mapping[str, GatewayRoute], plan: Plan,
-    made: Callable[..., AbstractContextManager[RunningGateway]], *, started: events.PromptStarted, logs: Path,
+    command: Sequence[str], address_variables: Mapping[str, str], routes: Mapping[str, GatewayRoute], plan: Plan,
+    open_gateway: Callable[..., AbstractContextManager[RunningGateway]], *, started: events.PromptStarted, logs: Path,
     settle_s: float, gate: Gate = BY_ITSELF, levers: bool = False, deadline_s: float = DEADLINE_S,
     attempts_max: int = ATTEMPTS_MAX, resume: Sequence[str] = (),
 ) -> int:  # fmt: skip
     """Runs a command and prints the verdict to standard error. Returns the exit code that the gate asks for, else the
-    command's, which is 128 and the number of the signal that ended it, if one did. `own`: routes by the variables that
-    shall hold their addresses; `made`: makes the gateway; `levers`: they are there, and told; `settle_s`: as in
+    command's, which is 128 and the number of the signal that ended it, if one did. `address_variables`: routes by the variables that
+    shall hold their addresses; `open_gateway`: makes the gateway; `levers`: they are there, and told; `settle_s`: as in
     `RunningGateway.end`; `deadline_s`, `attempts_max`: a command that takes longer, or tries one request more often, is
     ended and has hung. `resume`: the command that goes on, once, when a fault has killed the first. Raises LookupError:
     there is no such command. OSError: the port is taken, or no log can be written."""
-    check_command(words)
+    check_command(command)
     if resume:
         check_command(resume)
     environment = inherited()
     secrets = [value for name, value in environment.items() if name.upper().endswith(KEYS) and len(value) > 7]
     stop = partial(os.kill, os.getpid(), signal.SIGTERM) if levers else None
-    with made(started=started, secrets=secrets, stop=stop) as running:
+    with open_gateway(started=started, secrets=secrets, stop=stop) as running:
         if levers:
             print(f"levers: {running.levers}/status", file=sys.stderr, flush=True)
         began_s = system.monotonic()
-        told = environment | without_proxy(environment) | addresses(routes, running.url) | dict(running.told)
+        environment_told = (
+            environment | bypass_proxy(environment) | provider_variables(routes, running.url) | dict(running.told)
+        )
         session = running.book.run.name
-        told[sessions.VARIABLE] = session
-        told |= {name: running.url(route) for name, route in own.items()}
+        environment_told[sessions.VARIABLE] = session
+        environment_told |= {name: running.url(route) for name, route in address_variables.items()}
         ending = CommandEnding(until_s=began_s + deadline_s, deadline_s=deadline_s)
         running.seam.attempts_max, running.seam.runaway = attempts_max, ending.end
 
@@ -87,41 +89,43 @@ def run(
             ending.kill(died.call_name)
 
         running.seam.kill = kill
-        answer, code, error = _ran(words, told, ending)
+        answer, code, error = _run_command(command, environment_told, ending)
         if ending.killed and resume:
             ending.killed = ""
             running.book.note(events.AgentResumed(nth=1))
-            answer, code, error = _ran(resume, told, ending)
+            answer, code, error = _run_command(resume, environment_told, ending)
         seconds = system.monotonic() - began_s
 
         def finish() -> None:
             for injection, target, request in plan.named:
-                if request > (made := running.book.requests.made(target)):
+                if request > (request_count := running.book.requests.made(target)):
                     running.book.note(
-                        events.FaultUnreached(injection=injection.name, target=target, request=request, made=made)
+                        events.FaultUnreached(
+                            injection=injection.name, target=target, request=request, made=request_count
+                        )
                     )
             kind = HUNG if ending.why else "agent"
-            answered(
+            write_answer(
                 running.book, prompt=started.prompt, answer=answer.strip(), error=error, kind=kind, seconds=seconds
             )
 
         running.end(finish, settle_s=settle_s)
-        over(running.book, ok=not error)
-    ruled = judge_run(running.book, started, gate, code, logs=logs)
-    proxied = [judge_servers(name, gate, logs) for name in sessions.take_runs(logs, session)]
-    if not proxied:
-        return ruled
-    if not plan.injections and not started.stated and ruled == PROVES_NOTHING:
-        ruled = 0  # nothing of its own was to be judged
-    return next((code for code in (GATE_FAILED, PROVES_NOTHING) if code in (ruled, *proxied)), ruled)
+        write_run_end(running.book, ok=not error)
+    exit_code = judge_run(running.book, started, gate, code, logs=logs)
+    server_codes = [judge_servers(name, gate, logs) for name in sessions.take_runs(logs, session)]
+    if not server_codes:
+        return exit_code
+    if not plan.injections and not started.stated and exit_code == PROVES_NOTHING:
+        exit_code = 0  # nothing of its own was to be judged
+    return next((code for code in (GATE_FAILED, PROVES_NOTHING) if code in (exit_code, *server_codes)), exit_code)
 
 
 def judge_servers(name: str, gate: Gate, logs: Path) -> int:
     """Prints the verdict on what a command did at a server of MCP, behind a proxy of its own. Returns the exit code."""
-    history = read(name, logs=logs)
+    history = read_history(name, logs=logs)
     verdict = judge(history, key := history.trials[0])
-    said = f"chaoslab: its MCP server: {verdict.outcome} – {verdict.why} ({logs / name})"
-    print(said, file=sys.stderr, flush=True)
+    message = f"chaoslab: its MCP server: {verdict.outcome} – {verdict.why} ({logs / name})"
+    print(message, file=sys.stderr, flush=True)
     return rule_on_trial(history, gate, verdict, key)
 
 
@@ -142,9 +146,9 @@ class CommandEnding:
         if self.child is not None:
             self.child.send(signal.SIGKILL)
 
-    def end(self, why: str) -> None:
+    def end(self, reason: str) -> None:
         """Has the command ended, at the next look. It may be called from any thread."""
-        self.why = self.why or why
+        self.why = self.why or reason
 
     @property
     def due(self) -> bool:
@@ -153,17 +157,17 @@ class CommandEnding:
         return bool(self.why)
 
 
-def _ran(words: Sequence[str], environment: Mapping[str, str], ending: CommandEnding) -> tuple[str, int, str]:
+def _run_command(command: Sequence[str], environment: Mapping[str, str], ending: CommandEnding) -> tuple[str, int, str]:
     """The command's output, its exit code, and the words for its failure."""
     try:
-        child = ChildGroup(words, stdin=None, environment=environment)
+        child = ChildGroup(command, stdin=None, environment=environment)
     except OSError as error:
-        said = f"the command {words[0]!r} cannot be run: {error.strerror}"
-        print(said, file=sys.stderr, flush=True)
-        return "", NOT_RUN, said
+        message = f"the command {command[0]!r} cannot be run: {error.strerror}"
+        print(message, file=sys.stderr, flush=True)
+        return "", NOT_RUN, message
     ending.child = child
-    with child, told_of_signals(child.send):
-        answer = _passed_on(child, ending)
+    with child, forward_signals(child.send):
+        answer = _pass_output(child, ending)
         code = child.close() if ending.why else child.wait()
     if ending.why:
         return answer, 0, ending.why
@@ -174,20 +178,20 @@ def _ran(words: Sequence[str], environment: Mapping[str, str], ending: CommandEn
     return answer, code, f"the command ended with exit code {code}" if code else ""
 
 
-def _passed_on(child: ChildGroup, ending: CommandEnding) -> str:
+def _pass_output(child: ChildGroup, ending: CommandEnding) -> str:
     """The text of a command's output, which is passed on to standard output as it comes. It ends with the command, even
     if a child that it left behind holds the output, or when the command has to end."""
-    kept, coming, stream = bytearray(), select.poll(), child.stdout
-    coming.register(stream, select.POLLIN)
+    output, poll, stream = bytearray(), select.poll(), child.stdout
+    poll.register(stream, select.POLLIN)
     while True:
-        over = child.poll() is not None or ending.due
-        if not coming.poll(0 if over else LOOK_MS):
-            if over:
+        is_over = child.poll() is not None or ending.due
+        if not poll.poll(0 if is_over else LOOK_MS):
+            if is_over:
                 break
             continue
-        if not (part := os.read(stream.fileno(), 65536)):
+        if not (chunk := os.read(stream.fileno(), 65536)):
             break
-        sys.stdout.buffer.write(part)
+        sys.stdout.buffer.write(chunk)
         sys.stdout.buffer.flush()
-        kept += part[: ANSWER_MAX - len(kept)]
-    return kept.decode("utf-8", "replace")
+        output += chunk[: ANSWER_MAX - len(output)]
+    return output.decode("utf-8", "replace")

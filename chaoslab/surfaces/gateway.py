@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from chaoslab.analysis.measures.idle import not_met
+from chaoslab.analysis.measures.idle import describe_not_met
 from chaoslab.analysis.verdict.judge import judge
 from chaoslab.analysis.verdict.standing import Standing, stand_by_outcome
 from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.base import files
 from chaoslab.base.clock import iso, system
 from chaoslab.base.commandline import GATE_FAILED, PROVES_NOTHING
-from chaoslab.base.identity import nth
+from chaoslab.base.identity import nth_trial
 from chaoslab.base.jsonable import line as shortened
 from chaoslab.base.registry import did_you_mean
 from chaoslab.config.limits import limited
@@ -27,7 +27,7 @@ from chaoslab.core import events
 from chaoslab.core.events import Event
 from chaoslab.core.fault import load, trait
 from chaoslab.core.inject import check, inject
-from chaoslab.core.limits import Limits, all_of
+from chaoslab.core.limits import Limits, read_limits
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import Injection, Plan
 from chaoslab.execution.upstreams import (
@@ -37,8 +37,8 @@ from chaoslab.execution.upstreams import (
     check_clocks,
     check_hosts,
     check_refusing,
-    listening,
-    of_model,
+    is_of_model,
+    open_gateway,
 )
 from chaoslab.model import formats
 from chaoslab.model.prices import cost_usd
@@ -48,7 +48,7 @@ from chaoslab.record.log import Log
 from chaoslab.record.runs import Run
 from chaoslab.record.trial_log import Later, TrialLog
 from chaoslab.reports.gate import Gate, rule
-from chaoslab.reports.places import read
+from chaoslab.reports.places import read_history
 from chaoslab.seams.gateway.controls import PATH, Bounds, Controls
 from chaoslab.seams.gateway.routes import GatewayRoute, check_reached, is_host, is_near, of_host
 from chaoslab.seams.gateway.shared import LOOK_S, Gateway
@@ -70,7 +70,7 @@ class LiveLog(TrialLog):
     audit: Audit | None
 
     def __init__(self, run: Run, log: Log) -> None:
-        super().__init__(nth(run.name, 0, 1), began=system.utc())
+        super().__init__(nth_trial(run.name, 0, 1), began=system.utc())
         self.run, self.log, self.audit = run, log, None
 
     def note(self, noted: Event) -> None:
@@ -78,9 +78,9 @@ class LiveLog(TrialLog):
             self.audit.take(noted)
         self.log.write(noted, trial=self.key)
 
-    def note_part(self, noted: Later, part: str) -> float:
+    def note_part(self, noted: Later, text_part: str) -> float:
         now_s = self._now()
-        self.note(noted.event(part, self.requests, round(now_s - self.origin, 6)))
+        self.note(noted.event(text_part, self.requests, round(now_s - self.origin, 6)))
         return now_s
 
     def hide(self, secrets: Iterable[str]) -> None:
@@ -108,8 +108,8 @@ class RunningGateway:
         finish()
         acting, until_s = self.shared.acting(), system.monotonic() + settle_s
         if acting and settle_s:
-            said = f"chaoslab: waiting up to {settle_s:g} s for {_listed(acting)} (Ctrl-C: no longer)"
-            print(said, file=sys.stderr, flush=True)
+            message = f"chaoslab: waiting up to {settle_s:g} s for {_list_requests(acting)} (Ctrl-C: no longer)"
+            print(message, file=sys.stderr, flush=True)
         try:
             while acting and system.monotonic() < until_s and not stopped():
                 system.sleep(LOOK_S)
@@ -118,9 +118,9 @@ class RunningGateway:
             pass
         self.shared.end()
         if acting:
-            said = f"still under way after the answer, so what it does is not known: {_listed(acting)}"
-            self.shared.warn(said)
-            print(f"warning: {said}", file=sys.stderr, flush=True)
+            message = f"still under way after the answer, so what it does is not known: {_list_requests(acting)}"
+            self.shared.warn(message)
+            print(f"warning: {message}", file=sys.stderr, flush=True)
 
     @property
     def levers(self) -> str:
@@ -133,25 +133,27 @@ class RunningGateway:
         return self.shared.addresses.get(route) or f"{self.address}/{route}"
 
 
-def _listed(requests: Sequence[str]) -> str:
-    more = f" and {len(requests) - 3} more" if len(requests) > 3 else ""
-    return ", ".join(requests[:3]) + more
+def _list_requests(requests: Sequence[str]) -> str:
+    suffix = f" and {len(requests) - 3} more" if len(requests) > 3 else ""
+    return ", ".join(requests[:3]) + suffix
 
 
-def ports_of(texts: Sequence[str], routes: Mapping[str, GatewayRoute]) -> dict[str, int]:
+def parse_ports(texts: Sequence[str], routes: Mapping[str, GatewayRoute]) -> dict[str, int]:
     """Ports by route, from texts such as "crm=9100". Raises ValueError, LookupError: one is wrong."""
-    found: dict[str, int] = {}
+    ports: dict[str, int] = {}
     for text in texts:
-        said = f"--port-of {text[:60]}"
+        option_text = f"--port-of {text[:60]}"
         route, _, number = text.partition("=")
         if not route or not re.fullmatch("[0-9]{1,5}", number) or int(number) > 65535:
-            raise ValueError(f"{said} should be a route and a port from 0 to 65535, as in crm=9100; 0 is any free one")
+            raise ValueError(
+                f"{option_text} should be a route and a port from 0 to 65535, as in crm=9100; 0 is any free one"
+            )
         if route not in routes:
-            raise LookupError(f"{said} names no route: {did_you_mean(route, routes)}")
-        if route in found:
-            raise ValueError(f"{said} gives the route {route} a second port: it has {found[route]}")
-        found[route] = int(number)
-    return found
+            raise LookupError(f"{option_text} names no route: {did_you_mean(route, routes)}")
+        if route in ports:
+            raise ValueError(f"{option_text} gives the route {route} a second port: it has {ports[route]}")
+        ports[route] = int(number)
+    return ports
 
 
 def warn_of_unreached(routes: Mapping[str, GatewayRoute]) -> None:
@@ -167,7 +169,7 @@ _PLAN = ("seed", "faults", "limits")
 """The keys of a plan's file."""
 
 
-def plan_of(
+def parse_plan(
     faults: Sequence[str],
     file: Path | None,
     seed: int | None,
@@ -183,22 +185,24 @@ def plan_of(
     too. `mortal`: the agent may be killed. Raises ValueError, LookupError, TypeError: one of them is wrong; OSError:
     the file cannot be read."""
     limits: tuple[Limits, ...] = ()
-    given: list[tuple[str, Any]] = [(f"--fault {text[:60]}", _of_text(text, tools=routes is None)) for text in faults]
+    entries: list[tuple[str, Any]] = [
+        (f"--fault {text[:60]}", _parse_fault_text(text, tools=routes is None)) for text in faults
+    ]
     if file is not None:
-        read = _json(str(file), files.json_of, file)
-        if isinstance(read, Mapping):
-            if unknown := [name for name in read if name not in _PLAN]:
+        content = _read_json(str(file), files.read_json, file)
+        if isinstance(content, Mapping):
+            if unknown := [name for name in content if name not in _PLAN]:
                 raise LookupError(f"{file} has no key '{unknown[0][:60]}': {did_you_mean(unknown[0], _PLAN)}")
-            seed = read.get("seed") if seed is None else seed
+            seed = content.get("seed") if seed is None else seed
             try:
-                limits = all_of(read.get("limits", ()))
+                limits = read_limits(content.get("limits", ()))
             except (ValueError, LookupError) as error:
                 raise type(error)(f"{file}: {error.args[0]}") from None
-            read = read.get("faults", [])
-        if not isinstance(read, list):
+            content = content.get("faults", [])
+        if not isinstance(content, list):
             raise ValueError(f"{file} should hold a list of faults, or an object with seed and faults")
-        given += [(f"{file}, fault {number}", each) for number, each in enumerate(read, 1)]
-    injections = [_injection(where, each) for where, each in given]
+        entries += [(f"{file}, fault {number}", entry) for number, entry in enumerate(content, 1)]
+    injections = [_parse_injection(location, entry) for location, entry in entries]
     check_clocks(injections)
     if seed is not None and (not isinstance(seed, int) or isinstance(seed, bool) or seed < 0):
         raise ValueError(f"the seed is {seed!r}: it should be a whole number from 0")
@@ -213,27 +217,27 @@ def plan_of(
             if not is_host(target):
                 continue
             if not hosts:
-                how = "exec --proxy, gateway --proxy-port"
-                raise LookupError(f"'{injection.name}' is for a host, and only a proxy knows those: {how}")
+                commands = "exec --proxy, gateway --proxy-port"
+                raise LookupError(f"'{injection.name}' is for a host, and only a proxy knows those: {commands}")
             routes[target] = of_host(target)
-    models = [name for name in routes if of_model(routes[name])]
+    models = [name for name in routes if is_of_model(routes[name])]
     objects = [name for name in models if formats.with_objects(routes[name].host) or formats.with_objects(name)]
     checked = check(injections, list(routes), models=models, may_be=routes, objects=objects, mortal=mortal)
     check_refusing(checked, routes)
     return limited(Plan(seed, checked, limits))
 
 
-def _of_text(text: str, *, tools: bool) -> Any:
+def _parse_fault_text(text: str, *, tools: bool) -> Any:
     """The data of a `--fault`. `tools`: its target is a tool, or a pattern of tools, and no route."""
     if text.lstrip().startswith("{"):
-        return _json(f"--fault {text[:60]}", files.json_in, text)
+        return _read_json(f"--fault {text[:60]}", files.parse_json, text)
     fault, colon, target = text.partition(":")
     if not colon or not target:
         raise ValueError(f"--fault {text[:60]} should be a fault and a route, as in lost_reply:crm, or JSON")
-    return {"fault": fault, "target": target, **_aim(fault, tool=tools and not set("*?[") & set(target))}
+    return {"fault": fault, "target": target, **_default_triggers(fault, tool=tools and not set("*?[") & set(target))}
 
 
-def _aim(fault: str, *, tool: bool) -> dict[str, Any]:
+def _default_triggers(fault: str, *, tool: bool) -> dict[str, Any]:
     """The triggers of a fault that is given by its name and a target alone: one about calls that change something hits
     the first of them. `tool`: its target is one tool, which the user has chosen."""
     try:
@@ -245,22 +249,22 @@ def _aim(fault: str, *, tool: bool) -> dict[str, Any]:
     return {"max_times": 1} if tool else {"changes": True, "max_times": 1}
 
 
-def _json(said: str, read: Callable[[Any], Any], given: str | Path) -> Any:
+def _read_json(name: str, read: Callable[[Any], Any], source: str | Path) -> Any:
     try:
-        return read(given)
+        return read(source)
     except files.Unreadable as error:
-        raise ValueError(f"{said} {error}") from None
+        raise ValueError(f"{name} {error}") from None
 
 
-def _injection(where: str, given: Any) -> Injection:
-    like = '{"fault": "latency", "target": "crm", "delay_s": 2}'
-    if not isinstance(given, Mapping) or not {"fault", "target"} <= given.keys():
-        raise ValueError(f"{where} should be as in {like}")
+def _parse_injection(location: str, entry: Any) -> Injection:
+    example = '{"fault": "latency", "target": "crm", "delay_s": 2}'
+    if not isinstance(entry, Mapping) or not {"fault", "target"} <= entry.keys():
+        raise ValueError(f"{location} should be as in {example}")
     try:
-        signature(inject).bind(**given)
-        return inject(**given)
+        signature(inject).bind(**entry)
+        return inject(**entry)
     except (ValueError, TypeError, LookupError) as error:
-        raise type(error)(f"{where}: {error.args[0] if error.args else error}") from None
+        raise type(error)(f"{location}: {error.args[0] if error.args else error}") from None
 
 
 @contextmanager
@@ -276,39 +280,39 @@ def gateway(
     is told of each fault. Raises OSError: the port is taken, or the logs cannot be written; ValueError: a fault would
     hit a host that the plan's limits do not allow."""
     check_hosts(plan, routes)
-    models = {name: MODEL for name in routes if of_model(routes[name])}
+    models = {name: MODEL for name in routes if is_of_model(routes[name])}
     seam = ServiceSeam(plan, timeout_s=HANG_S, models=models, price=cost_usd, in_order=False)
     settings = {f"ROUTE_{name.upper()}": route.url for name, route in routes.items()}
     with (
-        listening(routes, seam, port=port, ports=ports, timeout_s=timeout_s, proxy=proxy) as (address, shared),
+        open_gateway(routes, seam, port=port, ports=ports, timeout_s=timeout_s, proxy=proxy) as (address, shared),
         tempfile.TemporaryDirectory(prefix="chaoslab-") if proxy is not None else nullcontext("") as folder,
-        live(plan, logs=logs, settings=settings, started=started, secrets=secrets) as book,
+        open_live_log(plan, logs=logs, settings=settings, started=started, secrets=secrets) as book,
         closing(audit) if audit is not None else nullcontext(),
         ExitStack() as stack,
     ):
         shared.environment = inherited()
-        shared.warn = lambda words: book.note(events.LabWarning(message=words))
+        shared.warn = lambda message: book.note(events.LabWarning(message=message))
         if audit is not None:
             book.audit, audit.run = audit, str(book.run.folder)
         seam.begin(book, TrialMemory(plan, book.key, note=book.note))
         shared.controls = Controls(seam, shared.warn, stop, bounds or Bounds())
-        told = {}
+        variables = {}
         if stop is not None:
-            place = levers.LeverPlace(int(address.rpartition(":")[2]), shared.controls.token)
-            stack.enter_context(levers.announced(book.run.folder, place))
+            lever_place = levers.LeverPlace(int(address.rpartition(":")[2]), shared.controls.token)
+            stack.enter_context(levers.announce(book.run.folder, lever_place))
         if shared.trust is not None:
             bundle = Path(folder, "certificates.pem")
             bundle.write_text(shared.trust.bundle(inherited()), encoding="utf-8")
-            told = proxied(routes, shared.proxy, str(bundle))
-        yield RunningGateway(address, book, shared, seam, told)
+            variables = proxy_variables(routes, shared.proxy, str(bundle))
+        yield RunningGateway(address, book, shared, seam, variables)
 
 
 @contextmanager
-def live(
+def open_live_log(
     plan: Plan, *, logs: Path, settings: Mapping[str, str], started: events.PromptStarted,
     secrets: Sequence[str] = (), run: Run | None = None,
 ) -> Iterator[LiveLog]:  # fmt: skip
-    """A context with the log of a run of one trial, which has begun. `started`: its first event. `finished` writes its
+    """A context with the log of a run of one trial, which has begun. `started`: its first event. `write_end` writes its
     end. `run`: one that goes on. Raises OSError: it cannot be written."""
     name_secrets()
     if run is not None:
@@ -335,14 +339,14 @@ PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy"
 """The variables in which programs look for a proxy; some read the small ones alone."""
 
 
-def proxied(routes: Mapping[str, GatewayRoute], proxy: str, bundle: str) -> dict[str, str]:
+def proxy_variables(routes: Mapping[str, GatewayRoute], proxy: str, bundle: str) -> dict[str, str]:
     """The variables by which programs ask over the proxy and believe in its authority. `bundle`: the file of
     certificates. This machine is asked past the proxy, unless one of the routes is a host of it."""
     from chaoslab.seams.gateway.trust import VARIABLES
 
-    past = "" if any(of_host(name).near for name in routes) else "127.0.0.1,localhost,::1"
+    exceptions = "" if any(of_host(name).near for name in routes) else "127.0.0.1,localhost,::1"
     return {
-        **dict.fromkeys(PROXIES, proxy), **dict.fromkeys(("NO_PROXY", "no_proxy"), past),
+        **dict.fromkeys(PROXIES, proxy), **dict.fromkeys(("NO_PROXY", "no_proxy"), exceptions),
         **dict.fromkeys(VARIABLES, bundle), "NODE_USE_ENV_PROXY": "1",
     }  # fmt: skip
 
@@ -357,13 +361,15 @@ def check_loop(environment: Mapping[str, str], *ports: int | None) -> None:
             raise ValueError(f"{name} leads to port {parts.port}, the gateway's own: a loop; unset it for the gateway")
 
 
-def finished(book: LiveLog, *, prompt: str, answer: str, error: str = "", seconds: float) -> None:
+def write_end(book: LiveLog, *, prompt: str, answer: str, error: str = "", seconds: float) -> None:
     """Writes the end of the trial and of the run. `error`: the words for a failure; empty if there is none."""
-    answered(book, prompt=prompt, answer=answer, error=error, seconds=seconds)
-    over(book, ok=not error)
+    write_answer(book, prompt=prompt, answer=answer, error=error, seconds=seconds)
+    write_run_end(book, ok=not error)
 
 
-def answered(book: LiveLog, *, prompt: str, answer: str, error: str = "", kind: str = "agent", seconds: float) -> None:
+def write_answer(
+    book: LiveLog, *, prompt: str, answer: str, error: str = "", kind: str = "agent", seconds: float
+) -> None:
     """Writes the answer of the trial, or its failure, which is of this kind of error."""
     kind, status = (kind, "failed") if error else ("none", "ok")
     book.note(
@@ -385,7 +391,7 @@ def rule_on_trial(history: History, gate: Gate, verdict: Verdict, key: str) -> i
     """The exit code for a run of one trial; says to standard error what the verdict does not say. Where nobody asked
     for a gate: 0 if the trial ended well, 1 if it ended badly or left something undone, 4 if it is open or no fault was
     met."""
-    unmet, started = list(not_met(history)), history.first(events.RunStarted)
+    unmet, started = list(describe_not_met(history)), history.first(events.RunStarted)
     planned = [i.name for i in Plan.from_json(started.plan).injections if i.may_hit] if started is not None else []
     if planned and not unmet and history.first(events.FaultWitnessed) is None:
         unmet = [f"nothing met a fault ({shortened(', '.join(planned), 100)})"]
@@ -400,22 +406,24 @@ def rule_on_trial(history: History, gate: Gate, verdict: Verdict, key: str) -> i
     return PROVES_NOTHING if unmet or standing is Standing.OPEN else 0
 
 
-def stated(text: str | None) -> list[dict[str, Any]] | None:
+def parse_effects(text: str | None) -> list[dict[str, Any]] | None:
     """The effects that were stated as JSON. Raises ValueError: it is no list of effects."""
     if text is None:
         return None
-    value = _json("--effects", files.json_in, text)
-    like = '[{"effect": "POST /refunds", "order": 17}]'
-    if not isinstance(value, list) or not all(isinstance(each, dict) and "effect" in each for each in value):
-        raise ValueError(f"--effects should be a list, as in {like}")
+    value = _read_json("--effects", files.parse_json, text)
+    example = '[{"effect": "POST /refunds", "order": 17}]'
+    if not isinstance(value, list) or not all(isinstance(effect, dict) and "effect" in effect for effect in value):
+        raise ValueError(f"--effects should be a list, as in {example}")
     return value
 
 
-def trial_of(prompt: str, facts: Sequence[str], effects: Sequence[Mapping[str, Any]] | None) -> events.PromptStarted:
+def make_prompt_start(
+    prompt: str, facts: Sequence[str], effects: Sequence[Mapping[str, Any]] | None
+) -> events.PromptStarted:
     """The first event of a trial about which these facts and effects are stated; effects of None state nothing."""
-    stated = None if effects is None else [dict(each) for each in effects]
+    effect_list = None if effects is None else [dict(effect) for effect in effects]
     return events.PromptStarted(
-        prompt_index=1, prompt=prompt, facts=[[fact] for fact in facts], effects=stated,
+        prompt_index=1, prompt=prompt, facts=[[fact] for fact in facts], effects=effect_list,
         stated=bool(facts) or effects is not None,
     )  # fmt: skip
 
@@ -426,10 +434,10 @@ def judge_run(
     """Prints the verdict of a run of one trial to standard error. Returns the exit code of `rule_on_trial`, but the
     command's own where that failed and no gate was asked for. `passes`: it only passes traffic on, so where nothing was
     stated, asked for or done wrong, nothing is said and the code is the command's."""
-    history = read(book.run.name, logs=logs)
+    history = read_history(book.run.name, logs=logs)
     verdict = judge(history, book.key)
     if passes and not (started.stated or gate.given or verdict.harm):
-        unmet = next(iter(not_met(history)), "")
+        unmet = next(iter(describe_not_met(history)), "")
         if unmet:
             print(f"chaoslab: {unmet}", file=sys.stderr, flush=True)
         return code or (PROVES_NOTHING if unmet else 0)
@@ -437,12 +445,12 @@ def judge_run(
     hint = f" ({verdict.hint})" if verdict.hint else ""
     text = f"chaoslab: {verdict.outcome} – {verdict.why}{hint}{remedy} ({book.run.folder})"
     print(text, file=sys.stderr, flush=True)
-    ruled = rule_on_trial(history, gate, verdict, book.key)
-    own = code and not verdict.harm and (verdict.outcome is Outcome.FAILED or ruled == PROVES_NOTHING)
-    return code if own and not gate.given else ruled or code
+    gate_code = rule_on_trial(history, gate, verdict, book.key)
+    is_own_failure = code and not verdict.harm and (verdict.outcome is Outcome.FAILED or gate_code == PROVES_NOTHING)
+    return code if is_own_failure and not gate.given else gate_code or code
 
 
-def over(book: LiveLog, *, ok: bool) -> None:
+def write_run_end(book: LiveLog, *, ok: bool) -> None:
     """Writes the end of the run."""
     book.log.write(
         events.RunFinished(

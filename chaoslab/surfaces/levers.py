@@ -37,37 +37,37 @@ class LeverPlace:
     def read(cls, folder: Path) -> "LeverPlace | None":
         """The place that a run's folder tells; None if it tells none."""
         with suppress(ValueError, OSError):
-            if isinstance(data := files.json_of(folder / FILE), dict):
-                made: LeverPlace = _SHAPE.made(data)
-                return made
+            if isinstance(data := files.read_json(folder / FILE), dict):
+                place_read: LeverPlace = _SHAPE.made(data)
+                return place_read
         return None
 
     def ask(self, method: str, lever: str, *, run: str) -> dict[str, Any]:
         """The answer of the gateway to a request for a lever. Raises LookupError: it does not answer. ValueError: it
         cannot do that; the message is its own."""
-        asked = HTTPConnection("127.0.0.1", self.port, timeout=ANSWER_S)
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=ANSWER_S)
         try:
-            asked.request(method, f"{PATH}{self.token}/{lever}")
-            answer = asked.getresponse()
-            found = json.loads(answer.read(ANSWER_MAX))
+            connection.request(method, f"{PATH}{self.token}/{lever}")
+            answer = connection.getresponse()
+            content = json.loads(answer.read(ANSWER_MAX))
         except (OSError, HTTPException, ValueError):
             raise LookupError(f"the gateway of {run} does not answer at 127.0.0.1:{self.port}") from None
         finally:
-            asked.close()
-        if answer.status != 200 or not isinstance(found, dict):
-            raise ValueError(line(str(found.get("error", "")) if isinstance(found, dict) else str(found), SAID))
-        return found
+            connection.close()
+        if answer.status != 200 or not isinstance(content, dict):
+            raise ValueError(line(str(content.get("error", "")) if isinstance(content, dict) else str(content), SAID))
+        return content
 
 
 _SHAPE = Shape.of(LeverPlace)
 
 
 @contextmanager
-def announced(folder: Path, place: LeverPlace) -> Iterator[None]:
+def announce(folder: Path, lever_place: LeverPlace) -> Iterator[None]:
     """A context in which the run's folder tells where its levers are. Raises OSError: it cannot be written."""
     path = folder / FILE
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-        json.dump(vars(place), file)
+        json.dump(vars(lever_place), file)
     try:
         yield
     finally:
@@ -78,34 +78,34 @@ def steer(folder: Path, words: Sequence[str]) -> list[str]:
     """Has a run do this. Returns what will happen, a line each. `words`: as `record.steering.steer`; of a gateway
     pause, resume, stop, FAULT=off, FAULT=on and FAULT=chance. Raises ValueError: a word is none of these, or the run
     cannot do it; the message says why. LookupError: its gateway does not answer. OSError: it cannot be written."""
-    place = LeverPlace.read(folder) if is_written(folder) else None
-    if place is None:
+    lever_place = LeverPlace.read(folder) if is_written(folder) else None
+    if lever_place is None:
         return steering.steer(folder, words)
-    return [_pull(place, folder.name, *_lever(word)) for word in words]
+    return [_pull_lever(lever_place, folder.name, *_parse_lever(word)) for word in words]
 
 
-def _lever(word: str) -> tuple[str, str]:
+def _parse_lever(word: str) -> tuple[str, str]:
     """The lever of a gateway that a word stands for, and what will happen."""
     name, _, value = word.rpartition("=")
     if word in WORDS:
-        said = {"pause": "it makes no fault", "resume": "it makes faults again", "stop": "it ends"}
-        return word, said[word]
+        meanings = {"pause": "it makes no fault", "resume": "it makes faults again", "stop": "it ends"}
+        return word, meanings[word]
     if not name:
         raise ValueError(f"{word[:40]!r} should be {', '.join(WORDS)}, or a fault of its plan with =off, =on or =0.3")
-    way = value if value in ("off", "on") else f"chance/{quote(value, safe='')}"
-    return f"faults/{quote(name, safe='')}/{way}", f"'{name}' is {value} from the next request on"
+    action = value if value in ("off", "on") else f"chance/{quote(value, safe='')}"
+    return f"faults/{quote(name, safe='')}/{action}", f"'{name}' is {value} from the next request on"
 
 
-def _pull(place: LeverPlace, run: str, lever: str, said: str) -> str:
-    place.ask("POST", lever, run=run)
-    return said
+def _pull_lever(lever_place: LeverPlace, run: str, lever: str, message: str) -> str:
+    lever_place.ask("POST", lever, run=run)
+    return message
 
 
-def of_gateway(folder: Path) -> dict[str, Any] | None:
+def read_gateway_state(folder: Path) -> dict[str, Any] | None:
     """The state of a gateway and of each fault of its plan, as it answers; None if the run is of none with levers.
     Raises LookupError: it does not answer. ValueError: it cannot tell."""
-    place = LeverPlace.read(folder) if is_written(folder) else None
-    if place is None:
+    lever_place = LeverPlace.read(folder) if is_written(folder) else None
+    if lever_place is None:
         return None
     run = folder.name
-    return {**place.ask("GET", "status", run=run), "faults": place.ask("GET", "faults", run=run)["faults"]}
+    return {**lever_place.ask("GET", "status", run=run), "faults": lever_place.ask("GET", "faults", run=run)["faults"]}

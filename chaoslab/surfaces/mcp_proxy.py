@@ -19,7 +19,7 @@ from queue import Empty, SimpleQueue
 from typing import IO, Any
 
 from chaoslab.base.boundary import Through
-from chaoslab.base.child_group import ENDING_S, ChildGroup, told_of_signals
+from chaoslab.base.child_group import ENDING_S, ChildGroup, forward_signals
 from chaoslab.base.clock import SystemClock, system
 from chaoslab.core.events import Event
 from chaoslab.core.plan import Plan
@@ -34,7 +34,7 @@ from chaoslab.seams.functions.wrapped import Form, Returned, WrappedFunction
 from chaoslab.seams.protocols import mcp
 from chaoslab.seams.services.effects import of_task
 from chaoslab.surfaces import sessions
-from chaoslab.surfaces.gateway import finished, judge_run, live, trial_of
+from chaoslab.surfaces.gateway import judge_run, make_prompt_start, open_live_log, write_end
 
 WAIT_S = 60.0
 """The longest time for which a fault holds a call back, in seconds; clients of MCP give up about then."""
@@ -103,10 +103,10 @@ class Patience(SystemClock):
         self._call.asked = call
 
     def sleep(self, delay_s: float) -> None:
-        asked: PendingCall = self._call.asked
-        asked.on_its_way.set()
+        pending: PendingCall = self._call.asked
+        pending.on_its_way.set()
         with suppress(Empty):
-            asked.inbox.get(timeout=delay_s)
+            pending.inbox.get(timeout=delay_s)
             raise GivenUp
 
 
@@ -124,8 +124,8 @@ class McpErrors(NativeErrors):
     def failed(self, name: str, kind: str) -> Exception:  # noqa: ARG002
         return Silence() if kind == "timed_out" else RpcError({"code": CLOSED, "message": "Connection closed"})
 
-    def text(self, said: str) -> Any:
-        return mcp.said(said)
+    def text(self, message_text: str) -> Any:
+        return mcp.make_text_result(message_text)
 
 
 class McpProxy:
@@ -157,15 +157,15 @@ class McpProxy:
             return
         line = McpLine.of(text)
         method, params = line.message.get("method"), line.message.get("params")
-        call = self._tasks.resume(mcp.message(line.message))
+        call = self._tasks.resume(mcp.read_message(line.message))
         if method == mcp.CALL:
             self.said.append(json.dumps(_object(params).get("arguments"), ensure_ascii=False))
         if "id" in line.message and (isinstance(call, mcp.McpToolCall) or method in self._led):
-            asked = PendingCall(line, call if isinstance(call, mcp.McpToolCall) else None)
-            thread = threading.Thread(target=self._call, args=(asked,), daemon=True)
-            self._calls[_key(line.message["id"])] = thread, asked
+            pending = PendingCall(line, call if isinstance(call, mcp.McpToolCall) else None)
+            thread = threading.Thread(target=self._call, args=(pending,), daemon=True)
+            self._calls[_key(line.message["id"])] = thread, pending
             thread.start()
-            asked.on_its_way.wait()
+            pending.on_its_way.wait()
             return
         if method == "notifications/cancelled":
             cancelled = self._calls.get(_key(_object(params).get("requestId")))
@@ -176,11 +176,11 @@ class McpProxy:
     def _take_batch(self, batch: Sequence[Message]) -> None:
         """Takes several messages of the client's that came as one (2025-03-26). The server gets one after the other,
         and the client all answers together."""
-        ids = [_key(each["id"]) for each in batch if "id" in each and "method" in each]
+        ids = [_key(message["id"]) for message in batch if "id" in message and "method" in message]
         answers = BatchAnswers({*ids})
         self._batches.update(dict.fromkeys(ids, answers))
-        for each in batch:
-            self.from_client(_spelt(each))
+        for message in batch:
+            self.from_client(_encode_message(message))
 
     @property
     def under_way(self) -> bool:
@@ -189,14 +189,14 @@ class McpProxy:
 
     def left(self) -> None:
         """Notes that the client has closed its end. It may still read what the server answers."""
-        for _, asked in [*self._calls.values()]:
-            asked.inbox.put(CallEnd.LEFT)
+        for _, pending in [*self._calls.values()]:
+            pending.inbox.put(CallEnd.LEFT)
 
     def closed(self) -> None:
         """Ends the calls that are under way, since the server has closed its end."""
         under_way = [*self._calls.values()]
-        for _, asked in under_way:
-            asked.inbox.put(CallEnd.CLOSED)
+        for _, pending in under_way:
+            pending.inbox.put(CallEnd.CLOSED)
         for thread, _ in under_way:
             thread.join(GRACE_S)
 
@@ -214,32 +214,32 @@ class McpProxy:
         else:
             self._answer(text, message)
 
-    def _call(self, asked: PendingCall) -> None:
+    def _call(self, pending: PendingCall) -> None:
         """Answers a call of a tool, a request for the list of tools, or the first of a session, through the seam."""
-        self._patience.begin(asked)
-        message, call, got = asked.line.message, asked.call, list[McpLine]()
+        self._patience.begin(pending)
+        message, call, answer_lines = pending.line.message, pending.call, list[McpLine]()
         answer: Message = {"jsonrpc": "2.0", "id": message["id"]}
         try:
             acts = call is not None and not self._tasks.has_ended(call)
             tool = self._tool(call.tool if call else message["method"], acts=acts, session=call is None)
             cursor = {"cursor": at} if call is None and (at := _object(message.get("params")).get("cursor")) else {}
-            result = tool(**{**(call.arguments if call else cursor), HIDDEN: (asked, got)})
+            result = tool(**{**(call.arguments if call else cursor), HIDDEN: (pending, answer_lines)})
             if isinstance(result, LaterResult):
                 self._tell(result.line.encode() + b"\n")
                 result = result.sent
-            own = next((line for line in got if line.message.get("result") is result), None)
+            server_line = next((line for line in answer_lines if line.message.get("result") is result), None)
             answer["result"] = result
         except (Silence, GivenUp) as error:
             if isinstance(error, GivenUp):
                 self._answer(None, message)
             return
         except RpcError as error:
-            own = error.line
+            server_line = error.line
             answer["error"] = error.error
         finally:
             self._calls.pop(_key(message["id"]), None)
-            asked.on_its_way.set()
-        self._answer(own.text if own is not None else _spelt(answer), answer)
+            pending.on_its_way.set()
+        self._answer(server_line.text if server_line is not None else _encode_message(answer), answer)
 
     def _answer(self, text: bytes | None, message: Message) -> None:
         """Tells the client an answer, or another message. None: this one has no answer."""
@@ -262,7 +262,7 @@ class McpProxy:
         if key not in self._tools:
             effect = acts and not mcp.only_reads(self._listed.get(name))
             form: Form = ResultForm(ToolResult, lambda: (self._listed.get(name) or {}).get("outputSchema"))
-            refused = McpErrors({}, lambda name, status, message: mcp.refused(name, f"{status} {message}"))
+            refused = McpErrors({}, lambda name, status, message: mcp.make_error_result(name, f"{status} {message}"))
             form = SessionAnswer if session else form
             once = mcp.may_be_repeated(self._listed.get(name))
             tool = WrappedFunction(name, self._asked, effect, frozenset({HIDDEN}), refused, form, keyed=once)
@@ -271,24 +271,24 @@ class McpProxy:
 
     def _asked(self, /, **arguments: Any) -> Any:
         """The server's result for a call with these arguments, which may have any name."""
-        asked, got = arguments.pop(HIDDEN)
-        message, call = asked.line.message, asked.call
+        pending, answer_lines = arguments.pop(HIDDEN)
+        message, call = pending.line.message, pending.call
         params = _object(message.get("params"))
         if call is None:  # one of the session's own
-            same = arguments.get("cursor") == params.get("cursor")
+            is_unchanged = arguments.get("cursor") == params.get("cursor")
             changed: Mapping[str, Any] = {**message, "params": {k: v for k, v in params.items() if k != "cursor"}}
         else:
-            same = arguments == {key: call.arguments[key] for key in call.arguments if key != HIDDEN}
+            is_unchanged = arguments == {key: call.arguments[key] for key in call.arguments if key != HIDDEN}
             changed = call.with_arguments(arguments)
-        self._waiting[_key(message["id"])] = asked
-        self._ask(asked.line.text if same else _spelt(changed))
-        asked.on_its_way.set()
-        answer = asked.inbox.get()
-        left = answer is CallEnd.LEFT
-        if left:
-            answer = asked.inbox.get()
-            asked.inbox.put(CallEnd.LEFT)  # a fault may hold the answer back, and nobody waits for it
-        if answer is CallEnd.CANCELLED or (answer is CallEnd.CLOSED and left):
+        self._waiting[_key(message["id"])] = pending
+        self._ask(pending.line.text if is_unchanged else _encode_message(changed))
+        pending.on_its_way.set()
+        answer = pending.inbox.get()
+        has_left = answer is CallEnd.LEFT
+        if has_left:
+            answer = pending.inbox.get()
+            pending.inbox.put(CallEnd.LEFT)  # a fault may hold the answer back, and nobody waits for it
+        if answer is CallEnd.CANCELLED or (answer is CallEnd.CLOSED and has_left):
             raise GivenUp
         if isinstance(answer, CallEnd):
             raise RpcError({"code": CLOSED, "message": "Connection closed"})
@@ -297,7 +297,7 @@ class McpProxy:
             self._tasks.hear(answer.message, call)
             raise RpcError(answer.message.get("error", "the result is no object"), answer)
         self._tasks.hear(answer.message, call)
-        got.append(answer)
+        answer_lines.append(answer)
         return result
 
 
@@ -315,7 +315,7 @@ class SessionAnswer(Returned):
         return self.__dict__["result"]
 
     def with_value(self, value: Any) -> "SessionAnswer":
-        return SessionAnswer(mcp.relisted(self.native, value))
+        return SessionAnswer(mcp.change_listing(self.native, value))
 
     def after_line(self, line: str) -> "SessionAnswer":
         return SessionAnswer(LaterResult(self.native, line))
@@ -342,11 +342,11 @@ def _batch(text: bytes) -> list[Message] | None:
         items = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    batch = mcp.batch(items) if isinstance(items, list) else None
+    batch = mcp.read_batch(items) if isinstance(items, list) else None
     return None if batch is None or batch.part == "session" else items
 
 
-def _spelt(message: Mapping[str, Any]) -> bytes:
+def _encode_message(message: Mapping[str, Any]) -> bytes:
     return json.dumps(message).encode() + b"\n"
 
 
@@ -402,19 +402,19 @@ class ProxySession:
         """Runs the session. `server`: in words; `serve` is given a function that makes the proxy, and returns the exit
         code once one of both has closed its end. Prints a verdict if anything was stated. Raises OSError: the command
         cannot be run, or the logs cannot be written."""
-        started, patience = trial_of(PROMPT, self.facts, self.effects), Patience()
+        started, patience = make_prompt_start(PROMPT, self.facts, self.effects), Patience()
         seam = FunctionSeam(self.plan, timeout_s=WAIT_S, clock=patience)
-        key = self.name and sessions.key_of(self.name, server)
+        key = self.name and sessions.session_key(self.name, server)
         resumed = sessions.resume(self.logs, key) if key else None
-        made: list[McpProxy] = []
+        proxies: list[McpProxy] = []
 
         def proxy(ask: Ask) -> McpProxy:
-            made.append(McpProxy(seam, patience, writer(sys.stdout.buffer), ask))
-            return made[0]
+            proxies.append(McpProxy(seam, patience, make_line_writer(sys.stdout.buffer), ask))
+            return proxies[0]
 
         settings = {"SERVER": server}
-        with told_of_signals(self.stop.hear):  # until the verdict is told
-            with live(
+        with forward_signals(self.stop.hear):  # until the verdict is told
+            with open_live_log(
                 self.plan, logs=self.logs, settings=settings, started=started, secrets=secrets, run=resumed
             ) as book:  # fmt: skip
                 seam.begin(book)
@@ -423,11 +423,11 @@ class ProxySession:
                 elif key:
                     sessions.keep(self.logs, key, book.run)
                 code = serve(proxy)
-                made[0].closed()
-                made[0].end(book.note)
+                proxies[0].closed()
+                proxies[0].end(book.note)
                 seam.book = None
-                answer = "\n".join(made[0].said) if self.facts else "the connection was closed"
-                finished(book, prompt=PROMPT, answer=answer, seconds=system.monotonic() - book.origin)
+                answer = "\n".join(proxies[0].said) if self.facts else "the connection was closed"
+                write_end(book, prompt=PROMPT, answer=answer, seconds=system.monotonic() - book.origin)
             if not key and (fault := sessions.find_given_up(History.read(book.run.folder))):
                 print(f"chaoslab: {fault} ended a call: {ONE_RUN}", file=sys.stderr, flush=True)
             return judge_run(book, started, BY_ITSELF, code, logs=self.logs, passes=True)
@@ -440,16 +440,16 @@ def run(command: Sequence[str], session: ProxySession) -> int:
 
     def serve(proxied: Callable[[Ask], McpProxy]) -> int:
         with ChildGroup(command) as server:
-            proxy, over, forsaken = proxied(writer(server.stdin)), threading.Event(), threading.Event()
+            proxy, is_over, forsaken = proxied(make_line_writer(server.stdin)), threading.Event(), threading.Event()
 
             def client() -> None:
                 client_lines(proxy)
                 with suppress(OSError):
                     server.stdin.close()  # which ends most servers
                 until_s = system.monotonic() + WAIT_S
-                while proxy.under_way and system.monotonic() < until_s and not over.wait(LOOK_S):
+                while proxy.under_way and system.monotonic() < until_s and not is_over.wait(LOOK_S):
                     pass
-                if not over.wait(ENDING_S):
+                if not is_over.wait(ENDING_S):
                     forsaken.set()
                     server.end()
 
@@ -457,7 +457,7 @@ def run(command: Sequence[str], session: ProxySession) -> int:
             session.stop.by(server.end)
             for line in server.stdout:
                 proxy.from_server(line)
-            over.set()
+            is_over.set()
             proxy.closed()
             code = server.wait()
         return code if code >= 0 else 0 if forsaken.is_set() and not session.stop.asked else 128 - code
@@ -474,7 +474,7 @@ def client_lines(proxy: McpProxy) -> None:
     proxy.left()
 
 
-def writer(stream: IO[bytes]) -> Callable[[bytes], None]:
+def make_line_writer(stream: IO[bytes]) -> Callable[[bytes], None]:
     """A function that writes whole lines, from any thread. What nobody reads any more is lost."""
     lock = threading.Lock()
 
@@ -486,14 +486,14 @@ def writer(stream: IO[bytes]) -> Callable[[bytes], None]:
     return write
 
 
-def fields_of(texts: Sequence[str]) -> dict[str, str]:
+def parse_header_fields(texts: Sequence[str]) -> dict[str, str]:
     """Header fields from texts such as "Authorization: Bearer …". Raises ValueError: one is none; its value is not
     shown."""
-    found = {}
+    header_fields = {}
     for text in texts:
-        name, colon, value = (part.strip() for part in text.partition(":"))
+        name, colon, value = (piece.strip() for piece in text.partition(":"))
         if not colon or not _FIELD.fullmatch(name) or not value.isprintable() or not value.isascii():
-            shown = name[:40] if colon else "…"
-            raise ValueError(f"--header {shown!r} should be a name and a value, as in 'Authorization: Bearer …'")
-        found[name] = value
-    return found
+            name_shown = name[:40] if colon else "…"
+            raise ValueError(f"--header {name_shown!r} should be a name and a value, as in 'Authorization: Bearer …'")
+        header_fields[name] = value
+    return header_fields

@@ -43,8 +43,8 @@ class _Guarded(httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         with suppress(httpx2.TransportError):
-            async for part in self._stream:
-                yield part
+            async for chunk in self._stream:
+                yield chunk
 
     async def aclose(self) -> None:
         await self._stream.aclose()
@@ -59,22 +59,22 @@ class _Client(httpx2.AsyncClient):
         try:
             response = await super().send(request, **options)
         except httpx2.TransportError as error:
-            why = f"the server at {request.url} gave no answer: {str(error) or type(error).__name__}"
-            said = {"jsonrpc": "2.0", "id": None, "error": {"code": _FAILED, "message": why}}
-            return httpx2.Response(502, json=said, request=request)
+            reason = f"the server at {request.url} gave no answer: {str(error) or type(error).__name__}"
+            error_message = {"jsonrpc": "2.0", "id": None, "error": {"code": _FAILED, "message": reason}}
+            return httpx2.Response(502, json=error_message, request=request)
         response.stream = _Guarded(response.stream)
         if request.method == "POST":
             self.statuses.append(response.status_code)
         return response
 
 
-def client_of(fields: Mapping[str, str], *, near: bool) -> _Client:
+def make_client(fields: Mapping[str, str], *, near: bool) -> _Client:
     """A client for one server, with any number of connections. `fields`: headers of each request. `near`: it is on this
     machine, so no proxy of the environment is asked."""
     timeout, limits = httpx2.Timeout(CONNECT_S, read=None, pool=None), httpx2.Limits(max_connections=None)
-    made = _Client(headers=fields, timeout=timeout, limits=limits, trust_env=not near)
-    made.statuses = []
-    return made
+    client = _Client(headers=fields, timeout=timeout, limits=limits, trust_env=not near)
+    client.statuses = []
+    return client
 
 
 class Remote:
@@ -151,9 +151,11 @@ class Remote:
         if self._line is None or method == "initialize":  # a session of its own, as after a 404
             await self._connect()
             self._first = getattr(message, "id", None)
-        await self._line.send(SessionMessage(message, ClientMessageMetadata(headers=self._stamped(method, params))))
+        await self._line.send(
+            SessionMessage(message, ClientMessageMetadata(headers=self._make_headers(method, params)))
+        )
 
-    def _stamped(self, method: str, params: Mapping[str, Any]) -> dict[str, str]:
+    def _make_headers(self, method: str, params: Mapping[str, Any]) -> dict[str, str]:
         """The headers that a message has beside the transport's own."""
         version = (params.get("_meta") or {}).get(mcp.VERSION)
         if version is None:
@@ -177,18 +179,18 @@ class Remote:
 
     def _give_up(self) -> None:
         """Ends the calls of a session that its client leaves for a new one."""
-        for asked in [*self._asked.values()]:
-            self._fail(asked.id, _FAILED, "the session was begun anew before the server answered")
+        for request in [*self._asked.values()]:
+            self._fail(request.id, _FAILED, "the session was begun anew before the server answered")
         self._asked.clear()
 
-    def _fail(self, number: int | str, code: int, words: str) -> None:
-        said = {"jsonrpc": "2.0", "id": number, "error": {"code": code, "message": words}}
-        self._proxy.from_server(json.dumps(said).encode() + b"\n")
+    def _fail(self, number: int | str, code: int, text: str) -> None:
+        error_message = {"jsonrpc": "2.0", "id": number, "error": {"code": code, "message": text}}
+        self._proxy.from_server(json.dumps(error_message).encode() + b"\n")
 
     async def _connect(self) -> None:
         """Begins a session, in place of one that was begun before."""
         await self._stack.aclose()
-        self._client = await self._stack.enter_async_context(client_of(self._fields, near=self._near))
+        self._client = await self._stack.enter_async_context(make_client(self._fields, near=self._near))
         transport = streamable_http_client(self._url, http_client=self._client, max_sse_event_size=None)
         reads, self._line = await self._stack.enter_async_context(transport)
         listening = asyncio.create_task(self._listen(reads))
@@ -198,23 +200,23 @@ class Remote:
         async for item in reads:
             if not isinstance(item, SessionMessage):
                 continue
-            said = item.message.model_dump(by_alias=True, mode="json", exclude_unset=True)
-            if "method" not in said:
-                self._answered(said)
-            line = json.dumps(said, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
+            message = item.message.model_dump(by_alias=True, mode="json", exclude_unset=True)
+            if "method" not in message:
+                self._answered(message)
+            line = json.dumps(message, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
             # In a thread, since the proxy may ask the server itself, and waits for this loop then.
             await asyncio.to_thread(self._proxy.from_server, line)
 
-    def _answered(self, said: Mapping[str, Any]) -> None:
+    def _answered(self, message: Mapping[str, Any]) -> None:
         """Takes what an answer tells of the session: its version, the tools' headers, or that there is none."""
-        asked, result = self._asked.pop(json.dumps(said.get("id")), None), said.get("result")
-        if isinstance(result, dict) and asked is not None and asked.method == "initialize":
+        request, result = self._asked.pop(json.dumps(message.get("id")), None), message.get("result")
+        if isinstance(result, dict) and request is not None and request.method == "initialize":
             self._version = str(result.get("protocolVersion", ""))
         for tool in result.get("tools") or () if isinstance(result, dict) else ():
             if isinstance(tool, dict) and isinstance(tool.get("name"), str):
                 self._headers[tool["name"]] = x_mcp_header_map(tool.get("inputSchema"))
         status = self._client.statuses[-1] if self._client.statuses else 200
-        if "error" in said and said.get("id") == self._first and status in _OLD:
+        if "error" in message and message.get("id") == self._first and status in _OLD:
             hint = "if it speaks HTTP+SSE, the transport of 2024-11-05, give it streamable HTTP first"
             print(f"chaoslab: {self._url} answers {status}: {hint}", file=sys.stderr, flush=True)
 
@@ -224,15 +226,15 @@ def run(url: str, fields: Mapping[str, str], session: ProxySession) -> int:
     those of each request, beside the protocol's own; their values are never written down. Raises ValueError: it is no
     address. LookupError: nothing answers there. OSError: the logs cannot be written."""
     try:
-        where = route(f"server={url}")
+        server_route = route(f"server={url}")
     except ValueError:
         raise ValueError(f"--url {url[:80]!r} should be an address, as in http://127.0.0.1:3000/mcp") from None
-    check_reached(where)
+    check_reached(server_route)
     for name in ("mcp", "httpx2"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)  # what they say is told to the client too
 
     def serve(proxied: Callable[[Callable[[bytes], None]], McpProxy]) -> int:
-        return asyncio.run(Remote(url, fields, near=where.near).serve(proxied, session))
+        return asyncio.run(Remote(url, fields, near=server_route.near).serve(proxied, session))
 
     values = fields.values()
     return session.run(url, serve, secrets=[*values, *(value.rpartition(" ")[2] for value in values)])

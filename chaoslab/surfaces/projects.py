@@ -23,16 +23,16 @@ class Project:
     masked: Mapping[str, int] = field(default_factory=dict)
 
 
-def function_names(tools: Collection[str], taken: Collection[str]) -> dict[str, str]:
-    """A name of a function for each tool, in the order of the tools. `taken`: names that the module has already."""
-    found: dict[str, str] = {}
+def function_names(tools: Collection[str], reserved: Collection[str]) -> dict[str, str]:
+    """A name of a function for each tool, in the order of the tools. `reserved`: names that the module has already."""
+    names: dict[str, str] = {}
     for tool in tools:
         name = re.sub(r"\W", "_", tool, flags=re.ASCII).strip("_") or "tool"
-        name = f"tool_{name}" if name[0].isdigit() or not is_name(name) or name in taken else name
-        while name in found.values():
+        name = f"tool_{name}" if name[0].isdigit() or not is_name(name) or name in reserved else name
+        while name in names.values():
             name += "_2"
-        found[tool] = name
-    return found
+        names[tool] = name
+    return names
 
 
 def is_name(text: str) -> bool:
@@ -40,11 +40,13 @@ def is_name(text: str) -> bool:
     return text.isidentifier() and not keyword.iskeyword(text)
 
 
-def signature(properties: Mapping[str, Any], always: Collection[str]) -> str:
+def render_signature(properties: Mapping[str, Any], always: Collection[str]) -> str:
     """The parameters of a function. `properties`: the JSON schema of each; `always`: those without a default."""
     typed = {
-        name: f"{name}: {kind}" if (kind := TYPES.get(str(of.get("type") if isinstance(of, dict) else ""))) else name
-        for name, of in properties.items()
+        name: f"{name}: {kind}"
+        if (kind := TYPES.get(str(property_schema.get("type") if isinstance(property_schema, dict) else "")))
+        else name
+        for name, property_schema in properties.items()
     }
     rest = [
         f"{typed[name]} = None" if ":" in typed[name] else f"{name}=None" for name in properties if name not in always
@@ -52,13 +54,13 @@ def signature(properties: Mapping[str, Any], always: Collection[str]) -> str:
     return ", ".join([*(typed[name] for name in properties if name in always), *rest])
 
 
-def function(name: str, parameters: str, says: object, body: str) -> str:
-    """The text of a function. `says`: its docstring; `body`: what it returns."""
-    text = json.dumps(str(says)[:200], ensure_ascii=True)
+def render_function(name: str, parameters: str, docstring: object, body: str) -> str:
+    """The text of a function. `docstring`: its docstring; `body`: what it returns."""
+    text = json.dumps(str(docstring)[:200], ensure_ascii=True)
     return f"def {name}({parameters}):\n    {text}\n    return {body}\n"
 
 
-def module(head: str, functions: Iterable[str]) -> str:
+def render_module(head: str, functions: Iterable[str]) -> str:
     return "\n\n".join([head, *functions])
 
 
@@ -85,35 +87,35 @@ class Personal:
             return text
         text = self._secrets.mask(text)
         for kind, form in PATTERNS.items():
-            text = form.sub(lambda found, kind=kind: self._placeholder(kind, found[0]), text)  # type: ignore[misc]
+            text = form.sub(lambda match, kind=kind: self._placeholder(kind, match[0]), text)  # type: ignore[misc]
         return text
 
     def value(self, value: Any) -> Any:
         """The same of a JSON value."""
-        masked = self.text(said := json.dumps(value, ensure_ascii=False))
-        if masked == said:
+        masked = self.text(encoded := json.dumps(value, ensure_ascii=False))
+        if masked == encoded:
             return value
         try:
             return json.loads(masked)
         except ValueError:  # a number was masked
             return masked
 
-    def _placeholder(self, kind: str, found: str) -> str:
-        digits = [int(each) for each in found if each.isdigit()]
+    def _placeholder(self, kind: str, text_found: str) -> str:
+        digits = [int(character) for character in text_found if character.isdigit()]
         if kind == "card" and not _is_card(digits):
-            return found
-        same = found.lower() if kind == "e-mail" else "".join(map(str, digits))
-        number = 1 + sum(of == kind for of, _ in self._known)
+            return text_found
+        same = text_found.lower() if kind == "e-mail" else "".join(map(str, digits))
+        number = 1 + sum(known_kind == kind for known_kind, _ in self._known)
         return self._known.setdefault((kind, same), f"<{kind} {number}>")
 
     @property
     def counts(self) -> dict[str, int]:
         """The number of different values that were masked, by kind."""
-        found = {kind: sum(of == kind for of, _ in self._known) for kind in PATTERNS}
-        return {kind: count for kind, count in {"secret": len(self._secrets.known), **found}.items() if count}
+        counts_by_kind = {kind: sum(known_kind == kind for known_kind, _ in self._known) for kind in PATTERNS}
+        return {kind: count for kind, count in {"secret": len(self._secrets.known), **counts_by_kind}.items() if count}
 
 
 def _is_card(digits: list[int]) -> bool:
     """True if the digits pass Luhn's check and are not all the same."""
-    doubled = (each if n % 2 == 0 else sum(divmod(2 * each, 10)) for n, each in enumerate(reversed(digits)))
+    doubled = (digit if n % 2 == 0 else sum(divmod(2 * digit, 10)) for n, digit in enumerate(reversed(digits)))
     return sum(doubled) % 10 == 0 and len(set(digits)) > 1

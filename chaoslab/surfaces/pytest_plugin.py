@@ -38,11 +38,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARK)
-    for name, least in (("chaos_seed", 0), ("chaos_trials", 1), ("chaos_trial", 1)):
+    for name, minimum in (("chaos_seed", 0), ("chaos_trials", 1), ("chaos_trial", 1)):
         value = config.getoption(name)
-        if value is not None and value < least:
+        if value is not None and value < minimum:
             option = f"--{name.replace('_', '-')}"
-            raise pytest.UsageError(f"{option} is {value}: it should be a whole number, {least} or more")
+            raise pytest.UsageError(f"{option} is {value}: it should be a whole number, {minimum} or more")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -83,7 +83,7 @@ class Chaos:
         """A fault, as `chaoslab.inject`."""
         from chaoslab.core.inject import inject
 
-        with _one_line():
+        with _fail_in_one_line():
             return inject(fault, target, **arguments)
 
     def run(
@@ -108,87 +108,92 @@ class Chaos:
 
         from chaoslab.analysis.verdict.standing import Standing, decide_share
         from chaoslab.core.conversation import Conversation
-        from chaoslab.execution.options import RunArguments, check_number, taking
+        from chaoslab.execution.options import RunArguments, check_number, takes_arguments
         from chaoslab.execution.spec import INVALID_RATE
-        from chaoslab.execution.trial import numbered
+        from chaoslab.execution.trial import run_numbered
         from chaoslab.record.rulings import RulingState
-        from chaoslab.scenarios.running import Book, count_rulings, ruled, unproven
+        from chaoslab.scenarios.running import RulingsBook, count_rulings, explain_unproven_rulings, rule_trial
 
-        @taking(RunArguments)
-        def run(asked: RunArguments) -> RunArguments:
-            return asked
+        @takes_arguments(RunArguments)
+        def run(arguments: RunArguments) -> RunArguments:
+            return arguments
 
         config = self._config.getoption
-        count = _first(config("chaos_trials"), trials, self._stated.get("trials"), TRIALS)
-        seed = _first(config("chaos_seed"), seed, self._stated.get("seed"), 1)
+        count = _first_given(config("chaos_trials"), trials, self._stated.get("trials"), TRIALS)
+        seed = _first_given(config("chaos_seed"), seed, self._stated.get("seed"), 1)
         only = config("chaos_trial")
-        least = _first(pass_rate, self._stated.get("pass_rate"), 1.0)
-        most = _first(invalid_rate, self._stated.get("invalid_rate"), INVALID_RATE)
+        min_share = _first_given(pass_rate, self._stated.get("pass_rate"), 1.0)
+        max_open = _first_given(invalid_rate, self._stated.get("invalid_rate"), INVALID_RATE)
         if config("chaos_logs") and "logs" not in options:
             options["logs"] = Path(config("chaos_logs")) / _slug(self._node.nodeid)
-        with _one_line():
+        with _fail_in_one_line():
             check_number("trials", count, whole=True)
-            for name, value in (("pass_rate", least), ("invalid_rate", most)):
+            for name, value in (("pass_rate", min_share), ("invalid_rate", max_open)):
                 if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
                     raise ValueError(f"{name} is {value!r:.60}: it should be a number from 0 to 1")
             rules = _rules(
-                _first(expect, self._stated.get("expect"), ()), _first(accept, self._stated.get("accept"), None)
+                _first_given(expect, self._stated.get("expect"), ()),
+                _first_given(accept, self._stated.get("accept"), None),
             )
             if isinstance(prompt, Conversation):
                 rules = replace(rules, by_turn={
                     number: asserted for number, turn in enumerate(prompt.turns, 1)
                     if (asserted := _rules(turn.expect, None).expect)
                 })  # fmt: skip
-            injections = list(_first(faults, self._stated.get("faults"), ()))
+            injections = list(_first_given(faults, self._stated.get("faults"), ()))
             numbers = range(count) if only is None else [only - 1]
-            trials_of = numbered(run(agent, prompt, seed=seed, faults=injections, **options), numbers)
+            trials_of = run_numbered(run(agent, prompt, seed=seed, faults=injections, **options), numbers)
         rulings: list[Ruling] = []
-        book = Book(self._node.name, rules, len(numbers))
-        with _one_line(run=True), closing(trials_of) as done:
-            for number, trial in zip(numbers, done, strict=True):
-                rulings.append(ruled(rules, number + 1, trial))
+        book = RulingsBook(self._node.name, rules, len(numbers))
+        with _fail_in_one_line(run=True), closing(trials_of) as trial_results:
+            for number, trial in zip(numbers, trial_results, strict=True):
+                rulings.append(rule_trial(rules, number + 1, trial))
                 if trial.folder is not None:
-                    book.add(rulings[-1], _again(self._node, seed, rulings[-1]))
+                    book.add(rulings[-1], _rerun_line(self._node, seed, rulings[-1]))
                 count = count_rulings(rulings)
-                if (count.bad and least == 1.0) or count.open > most * len(numbers):
+                if (count.bad and min_share == 1.0) or count.open > max_open * len(numbers):
                     break
-        state, why = RulingState.PASSED, ""
+        state, reason = RulingState.PASSED, ""
         count = count_rulings(rulings)
-        if decide_share(count, least, open_max=most) is Standing.BAD:
+        if decide_share(count, min_share, open_max=max_open) is Standing.BAD:
             state = RulingState.FAILED
-            why = "" if least == 1.0 else f"{count} trials passed, {least:.0%} should have"
-        elif why := unproven(rulings, least, most):
+            reason = "" if min_share == 1.0 else f"{count} trials passed, {min_share:.0%} should have"
+        elif reason := explain_unproven_rulings(rulings, min_share, max_open):
             state = RulingState.INVALID
-        elif injections and only is None and not any(_met(ruling) for ruling in rulings):
-            names = ", ".join(each.name for each in injections)
-            state, why = (
+        elif injections and only is None and not any(_has_met_fault(ruling) for ruling in rulings):
+            names = ", ".join(injection.name for injection in injections)
+            state, reason = (
                 RulingState.INVALID,
                 f"none of {len(rulings)} trials met a fault ({names}), so this proves nothing",
             )
-        book.end(state, [why] if why else [])
+        book.end(state, [reason] if reason else [])
         poor = [ruling for ruling in rulings if ruling.state is state and state is not RulingState.PASSED]
         if poor:
-            self._fail(poor[0], seed, why)
+            self._fail(poor[0], seed, reason)
         if state is RulingState.INVALID:
-            pytest.fail(f"invalid: {why}", pytrace=False)
+            pytest.fail(f"invalid: {reason}", pytrace=False)
         if still_open := [ruling for ruling in rulings if ruling.state is RulingState.INVALID]:
             text = f"chaos: {len(still_open)} of {len(rulings)} trials are open: {still_open[0].why}"
             self._node.warn(pytest.PytestWarning(text))
         return [ruling.trial for ruling in rulings]
 
     def _fail(self, worst: Ruling, seed: int, head: str = "") -> NoReturn:
-        from chaoslab.analysis.verdict.ledger import events_of
+        from chaoslab.analysis.verdict.ledger import describe_events
         from chaoslab.reports.contents import Contents
-        from chaoslab.scenarios.tell import met_by_all, story
+        from chaoslab.scenarios.tell import describe_shared_faults, shorten_story
 
         lines = [head] if head else []
         lines += [f"trial {worst.number} {worst.state}: {reason}" for reason in worst.reasons]
         evidence, history = worst.trial.verdict.evidence, worst.trial.history
-        lines += [f"    {each.text} ({events_of(history, each.lines)})" for each in evidence if each.lines]
-        lines += met_by_all([history])
-        lines += [f"change first: {one.do}" for one in Contents.of(history, where="").advice if not one.of_run][:1]
-        lines += ["", *story(worst), ""]
-        lines.append(_again(self._node, seed, worst))
+        lines += [
+            f"    {finding.text} ({describe_events(history, finding.lines)})" for finding in evidence if finding.lines
+        ]
+        lines += describe_shared_faults([history])
+        lines += [
+            f"change first: {advice.do}" for advice in Contents.of(history, where="").advice if not advice.of_run
+        ][:1]
+        lines += ["", *shorten_story(worst), ""]
+        lines.append(_rerun_line(self._node, seed, worst))
         _refuse("\n".join(lines))
 
 
@@ -198,7 +203,7 @@ def _refuse(text: str) -> NoReturn:
 
 
 @contextmanager
-def _one_line(*, run: bool = False) -> Iterator[None]:
+def _fail_in_one_line(*, run: bool = False) -> Iterator[None]:
     """Fails the test with the message alone if an argument is wrong, or if the trials cannot be run or written down.
     `run`: the trials run in it."""
     from chaoslab.base.registry import BrokenPlugin
@@ -213,18 +218,18 @@ def _one_line(*, run: bool = False) -> Iterator[None]:
     try:
         yield
     except wrong as error:
-        place = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else ""
-        _refuse(f"chaos: {place or (error.args[0] if error.args else error)}")
+        location = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else ""
+        _refuse(f"chaos: {location or (error.args[0] if error.args else error)}")
 
 
 def _rules(expect: Iterable[Any], accept: Sequence[str] | None) -> TrialRules:
     """The requirements on each trial. Raises LookupError, ValueError, TypeError: an assertion or an outcome is none."""
     from chaoslab.analysis.verdict.table import ACCEPTABLE
     from chaoslab.base.registry import did_you_mean
-    from chaoslab.scenarios.checks import of_data
+    from chaoslab.scenarios.checks import parse_assertion
     from chaoslab.scenarios.running import TrialRules
 
-    asserted = [of_data(each) for each in expect]
+    asserted = [parse_assertion(assertion) for assertion in expect]
     if accept is None:
         return TrialRules(expect=asserted)
     for name in accept:
@@ -233,18 +238,18 @@ def _rules(expect: Iterable[Any], accept: Sequence[str] | None) -> TrialRules:
     return TrialRules(accept, asserted)
 
 
-def _again(node: pytest.Item, seed: int, ruling: Ruling) -> str:
+def _rerun_line(node: pytest.Item, seed: int, ruling: Ruling) -> str:
     """The line that runs this trial of the test again."""
     quoted = node.nodeid.replace("'", "'\"'\"'")
     return f"again: pytest '{quoted}' --chaos-seed={seed} --chaos-trial={ruling.number}"
 
 
-def _first(*values: Any) -> Any:
+def _first_given(*values: Any) -> Any:
     """The first value that is not None; None if there is none."""
     return next((value for value in values if value is not None), None)
 
 
-def _met(ruling: Ruling) -> bool:
+def _has_met_fault(ruling: Ruling) -> bool:
     from chaoslab.core.events import FaultWitnessed
 
     return any(True for _ in ruling.trial.history.of(FaultWitnessed))
@@ -292,25 +297,25 @@ class ScenarioItem(pytest.Item):
         config = self.config.getoption
         logs = Path(config("chaos_logs")) / _slug(self.nodeid) if config("chaos_logs") else None
         result = Result(self.scenario)
-        given = {"trials": config("chaos_trials"), "seed": config("chaos_seed"), "only": config("chaos_trial")}
-        seed = _first(given["seed"], self.scenario.spec.seed)
-        with _one_line(run=True):
-            for ruling in run(self.scenario, logs=logs, again=partial(_again, self, seed), **given):
+        options = {"trials": config("chaos_trials"), "seed": config("chaos_seed"), "only": config("chaos_trial")}
+        seed = _first_given(options["seed"], self.scenario.spec.seed)
+        with _fail_in_one_line(run=True):
+            for ruling in run(self.scenario, logs=logs, again=partial(_rerun_line, self, seed), **options):
                 result.add(ruling)
         if result.state is not RulingState.PASSED:
             raise NotHeld(self._told(result))
 
     def _told(self, result: Any) -> str:
         from chaoslab.record.rulings import RulingState
-        from chaoslab.scenarios.tell import result_text, story
+        from chaoslab.scenarios.tell import render_result, shorten_story
 
-        worst = next((each for each in result.rulings if each.state is not RulingState.PASSED), None)
-        own = self.config.getoption("chaos_seed")
-        lines = [result_text(result, given=[] if own is None else ["--seed", str(own)])]
+        worst = next((ruling for ruling in result.rulings if ruling.state is not RulingState.PASSED), None)
+        seed_option = self.config.getoption("chaos_seed")
+        lines = [render_result(result, given=[] if seed_option is None else ["--seed", str(seed_option)])]
         if worst is not None:
-            seed = _first(own, self.scenario.spec.seed)
-            lines += ["", *story(worst), ""]
-            lines.append(_again(self, seed, worst))
+            seed = _first_given(seed_option, self.scenario.spec.seed)
+            lines += ["", *shorten_story(worst), ""]
+            lines.append(_rerun_line(self, seed, worst))
         return "\n".join(lines)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:

@@ -31,7 +31,7 @@ def check_name(name: str) -> str:
     return name
 
 
-def key_of(name: str, server: str) -> str:
+def session_key(name: str, server: str) -> str:
     """The key of a session: proxies of two servers are two runs."""
     return f"{name}-{digest(server)[:8]}"
 
@@ -57,10 +57,10 @@ def resume(logs: Path, key: str) -> Run | None:
         system.sleep(LOOK_S)
     path = run.folder / f"{MAIN}.log"
     ends = sum(isinstance(record.event, _ENDING) for record in records_of(path, cut=lambda _: None))
-    with files.opened(path) as log:
+    with files.open_regular(path) as log:
         lines = log.readlines()
-    with files.replacing(path) as part:  # the ends are the last lines of a proxy that came to its own
-        part.write_bytes(b"".join(lines[: len(lines) - ends]))
+    with files.replace_file(path) as replacement:  # the ends are the last lines of a proxy that came to its own
+        replacement.write_bytes(b"".join(lines[: len(lines) - ends]))
     return run
 
 
@@ -73,10 +73,10 @@ def keep(logs: Path, key: str, run: Run) -> None:
 def take_runs(logs: Path, name: str) -> list[str]:
     """The names of the runs of a session, which is over."""
     links = sorted(logs.glob(f".session-{name}-*"))
-    found = [link.readlink().name for link in links]
+    run_names = [link.readlink().name for link in links]
     for link in links:
         link.unlink()
-    return found
+    return run_names
 
 
 def find_given_up(history: History) -> str:
@@ -108,6 +108,6 @@ def recall(seam: FunctionSeam, book: TrialLog, history: History) -> None:
             if (answered := requests.get((event.target, event.request, event.attempt))) is not None:
                 book.requests.answered(answered)
         elif isinstance(event, events.FaultScheduled):
-            met = seam.memory.met.setdefault(event.injection, HitsSoFar(event.injection))
-            met.times, met.in_a_row, met.since_s = met.times + 1, met.in_a_row + 1, record.t
-            met.first = event.target, event.request, event.attempt
+            hits = seam.memory.met.setdefault(event.injection, HitsSoFar(event.injection))
+            hits.times, hits.in_a_row, hits.since_s = hits.times + 1, hits.in_a_row + 1, record.t
+            hits.first = event.target, event.request, event.attempt

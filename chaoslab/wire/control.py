@@ -138,15 +138,15 @@ class Control:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            why = f"{error.filename or path.parent}: {error.strerror or error}"
-            raise _error(why, "SQLITE_CANTOPEN") from error
+            reason = f"{error.filename or path.parent}: {error.strerror or error}"
+            raise _make_error(reason, "SQLITE_CANTOPEN") from error
         self._path = path
         self._db = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
         try:
             self._db.execute("PRAGMA journal_mode = PERSIST")
             self._db.execute("PRAGMA synchronous = OFF")
             self._migrate()
-            self._file = _file(path)
+            self._file = _identify_file(path)
         except sqlite3.Error:
             self._db.close()
             raise
@@ -166,9 +166,9 @@ class Control:
             control = cls(path, manager=manager)
             try:
                 control.forget()
-                found = control._db.execute("PRAGMA quick_check(1)").fetchone()[0]
-                if found != "ok":
-                    raise sqlite3.DatabaseError(found)
+                check_result = control._db.execute("PRAGMA quick_check(1)").fetchone()[0]
+                if check_result != "ok":
+                    raise sqlite3.DatabaseError(check_result)
             except sqlite3.Error:
                 control.close()
                 raise
@@ -186,8 +186,8 @@ class Control:
     def check_place(self) -> None:
         """Checks that the file is still in place, which SQLite itself notices only when it writes. Raises
         sqlite3.OperationalError: another file stands there, or none."""
-        if _file(self._path) != self._file:
-            raise _error("it is not the file that was opened", "SQLITE_READONLY_DBMOVED")
+        if _identify_file(self._path) != self._file:
+            raise _make_error("it is not the file that was opened", "SQLITE_READONLY_DBMOVED")
 
     # The agent's methods.
 
@@ -210,7 +210,7 @@ class Control:
     def plan_of(self, run: str) -> dict[str, Any]:
         """The plan of a run as data; empty without such a run."""
         row = self._db.execute("SELECT plan FROM runs WHERE run = ?", (run,)).fetchone()
-        return _decoded(row[0]) if row else {}
+        return _decode(row[0]) if row else {}
 
     def end_run(self, run: str) -> None:
         self._write("UPDATE runs SET state = 'over' WHERE run = ?", (run,))
@@ -229,26 +229,26 @@ class Control:
 
     def answer(self, row: int) -> ManagerAnswer | None:
         """The manager's answer, or None while there is none."""
-        found = self._db.execute("SELECT state, answer FROM calls WHERE id = ?", (row,)).fetchone()
-        if found is None:
+        row_ = self._db.execute("SELECT state, answer FROM calls WHERE id = ?", (row,)).fetchone()
+        if row_ is None:
             return ManagerAnswer("failed", error="the call's row has vanished from the shared state")
-        return None if found[0] == "asked" else ManagerAnswer(**_decoded(found[1]))
+        return None if row_[0] == "asked" else ManagerAnswer(**_decode(row_[1]))
 
     def done(self, row: int, observation: Mapping[str, Any]) -> None:
         """Notes the end of the attempt over the lane."""
         self._write("UPDATE calls SET state = 'done', observation = ? WHERE id = ?", (json.dumps(observation), row))
 
-    def ask_outage(self, run: str, service: str, how: str, *, for_s: float, fault: Mapping[str, Any]) -> int:
+    def ask_outage(self, run: str, service: str, manner: str, *, for_s: float, fault: Mapping[str, Any]) -> int:
         """Asks the supervisor to stop a service's process. Returns the row's id."""
         return self._write(
             "INSERT INTO outages (run, state, service, how, for_s, fault) VALUES (?, 'asked', ?, ?, ?, ?)",
-            (run, service, how, for_s, json.dumps(dict(fault))),
+            (run, service, manner, for_s, json.dumps(dict(fault))),
         )
 
     def outage_state(self, row: int) -> tuple[str, str]:
         """(state, error) of an outage: asked, stopped, failed or over."""
-        found = self._db.execute("SELECT state, error FROM outages WHERE id = ?", (row,)).fetchone()
-        return (found[0], found[1]) if found else ("failed", "the outage's row has vanished from the shared state")
+        row_ = self._db.execute("SELECT state, error FROM outages WHERE id = ?", (row,)).fetchone()
+        return (row_[0], row_[1]) if row_ else ("failed", "the outage's row has vanished from the shared state")
 
     def end_outages(self, run: str) -> None:
         """Asks the supervisor to end the run's outages now."""
@@ -263,12 +263,12 @@ class Control:
             " AND run IN (SELECT run FROM runs WHERE manager = ?) ORDER BY id",
             (self._manager,),
         ).fetchall()
-        return [OutageRow(r[0], r[1], r[2], r[3], r[4], r[5], _decoded(r[6]), bool(r[7])) for r in rows]
+        return [OutageRow(r[0], r[1], r[2], r[3], r[4], r[5], _decode(r[6]), bool(r[7])) for r in rows]
 
     def limits(self, run: str) -> tuple[Limits, ...]:
         """The limits of a run's plan."""
-        found = self._db.execute("SELECT plan FROM runs WHERE run = ?", (run,)).fetchone()
-        return tuple(map(Limits.of, _decoded(found[0]).get("limits", ()))) if found else ()
+        row_ = self._db.execute("SELECT plan FROM runs WHERE run = ?", (run,)).fetchone()
+        return tuple(map(Limits.of, _decode(row_[0]).get("limits", ()))) if row_ else ()
 
     def set_outage(self, row: int, state: str, *, error: str = "") -> None:
         self._write("UPDATE outages SET state = ?, error = ? WHERE id = ?", (state, error, row))
@@ -279,7 +279,7 @@ class Control:
         rows = self._db.execute(
             "SELECT run, plan, targets FROM runs WHERE state = 'asked' AND manager = ?", (self._manager,)
         ).fetchall()
-        return [RunRow(run, _decoded(plan), _decoded(targets)) for run, plan, targets in rows]
+        return [RunRow(run, _decode(plan), _decode(targets)) for run, plan, targets in rows]
 
     def ended_runs(self) -> set[str]:
         """The runs that their agent has ended."""
@@ -301,7 +301,7 @@ class Control:
             names,
         ).fetchall()
         return [
-            CallRow(r[0], r[1], r[2], Call(r[4], r[5], r[3], r[6], r[7], r[8]), r[10], _decoded(r[11]), _decoded(r[9]))
+            CallRow(r[0], r[1], r[2], Call(r[4], r[5], r[3], r[6], r[7], r[8]), r[10], _decode(r[11]), _decode(r[9]))
             for r in rows
         ]
 
@@ -339,21 +339,21 @@ class Control:
             return self._db.execute(statement, values).lastrowid or 0
 
 
-def _error(why: str, name: str) -> sqlite3.OperationalError:
-    error = sqlite3.OperationalError(why)
+def _make_error(reason: str, name: str) -> sqlite3.OperationalError:
+    error = sqlite3.OperationalError(reason)
     error.sqlite_errorname = name
     return error
 
 
-def _file(path: Path) -> tuple[int, int] | None:
+def _identify_file(path: Path) -> tuple[int, int] | None:
     try:
-        held = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return held.st_dev, held.st_ino
+    return status.st_dev, status.st_ino
 
 
-def _decoded(text: str) -> dict[str, Any]:
+def _decode(text: str) -> dict[str, Any]:
     """A column's JSON object. Any other text is damage of the database."""
     try:
         value = json.loads(text)
@@ -380,13 +380,13 @@ class LeftAlone:
     def due(self) -> bool:
         """True if the file may have been written since this last returned True."""
         try:
-            held = os.stat(self._path)
+            status = os.stat(self._path)
         except OSError:  # its reader says what is wrong
             self._seen = None
             return True
-        seen = held.st_mtime_ns, held.st_ino, held.st_size
-        if seen == self._seen and self._settled:
+        stamp = status.st_mtime_ns, status.st_ino, status.st_size
+        if stamp == self._seen and self._settled:
             return False
-        self._seen = seen
-        self._settled = self._clock.utc().timestamp() - held.st_mtime_ns / 1e9 > SETTLED_S
+        self._seen = stamp
+        self._settled = self._clock.utc().timestamp() - status.st_mtime_ns / 1e9 > SETTLED_S
         return True

@@ -18,10 +18,10 @@ REFUSED = "refused"
 
 def is_refused(active: Sequence[ActiveFault]) -> bool:
     """Tells if a fault among them refuses the connection, so the call needs no lane of its own."""
-    return any(trait(each.fault, "refuses") for each in active)
+    return any(trait(active_fault.fault, "refuses") for active_fault in active)
 
 
-def in_toxiproxys_words(toxic: Toxic) -> ToxicInfo:
+def make_toxic_info(toxic: Toxic) -> ToxicInfo:
     """The toxic with Toxiproxy's names and units. An attribute that its type does not translate keeps its name."""
     try:
         units = toxics.load(toxic.type).UNITS
@@ -32,44 +32,65 @@ def in_toxiproxys_words(toxic: Toxic) -> ToxicInfo:
     return ToxicInfo(f"{toxic.type}_{toxic.stream}", toxic.type, toxic.stream or "downstream", 1.0, attributes)
 
 
-def toxics_of(active: Sequence[ActiveFault]) -> list[ToxicInfo]:
+def list_toxics(active: Sequence[ActiveFault]) -> list[ToxicInfo]:
     """The toxics of the lane that carries these faults, in their order, each with a name of its own."""
-    found = [in_toxiproxys_words(toxic) for each in active for toxic in each.toxics()]
-    seen: Counter[str] = Counter()
-    for place, info in enumerate(found):
-        seen[info.name] += 1
-        if seen[info.name] > 1:
-            found[place] = replace(info, name=f"{info.name}_{seen[info.name]}")
-    return found
+    toxics = [make_toxic_info(toxic) for active_fault in active for toxic in active_fault.toxics()]
+    counts: Counter[str] = Counter()
+    for index, info in enumerate(toxics):
+        counts[info.name] += 1
+        if counts[info.name] > 1:
+            toxics[index] = replace(info, name=f"{info.name}_{counts[info.name]}")
+    return toxics
 
 
 def standing_key(active: Sequence[ActiveFault], call: Call) -> str:
     """The key under which a lane with these faults may stay for further calls; empty unless all of them go on for a
     time. Equal keys are equal lanes."""
-    if is_refused(active) or not all(each.stands for each in active):
+    if is_refused(active) or not all(active_fault.stands for active_fault in active):
         return ""
-    faults = [(each.injection, each.fault_name, sorted(vars(each.fault).items())) for each in active]
+    faults = [
+        (active_fault.injection, active_fault.fault_name, sorted(vars(active_fault.fault).items()))
+        for active_fault in active
+    ]
     return f"{call.trial} {call.target} {faults}"
 
 
-def armed(active: Sequence[ActiveFault], call: Call, *, lane: str, took_s: float) -> Iterator[Event]:
+def report_armed(active: Sequence[ActiveFault], call: Call, *, lane: str, took_s: float) -> Iterator[Event]:
     """The events to log once the faults' lane stands, before the call gets the lane's address."""
-    for each in active:
-        yield events.FaultArmed(fault=each.fault_name, injection=each.injection, at=call.at, lane=lane, took_s=took_s)
+    for active_fault in active:
+        yield events.FaultArmed(
+            fault=active_fault.fault_name, injection=active_fault.injection, at=call.at, lane=lane, took_s=took_s
+        )
 
 
-def healed(active: Sequence[ActiveFault], call: Call, seen: Observation | None) -> Iterator[Event]:
-    """The events to log once the call is over and its lane gone. `seen`: the caller's observation; None if the lane was
+def report_healed(active: Sequence[ActiveFault], call: Call, observation: Observation | None) -> Iterator[Event]:
+    """The events to log once the call is over and its lane gone. `observation`: the caller's observation; None if the lane was
     lost or its caller is gone, so nothing is known."""
-    evidence = [each.evidence(seen) if seen is not None else None for each in active]
-    ended = seen is not None and seen.error is not None
-    by = next((each.fault_name for each, said in zip(active, evidence, strict=True) if said), "") if ended else ""
-    for each, said in zip(active, evidence, strict=True):
-        fault, injection, at = each.fault_name, each.injection, call.at
-        if said:
+    evidence = [active_fault.evidence(observation) if observation is not None else None for active_fault in active]
+    ended = observation is not None and observation.error is not None
+    by = (
+        next(
+            (
+                active_fault.fault_name
+                for active_fault, evidence_text in zip(active, evidence, strict=True)
+                if evidence_text
+            ),
+            "",
+        )
+        if ended
+        else ""
+    )
+    for active_fault, evidence_text in zip(active, evidence, strict=True):
+        fault, injection, at = active_fault.fault_name, active_fault.injection, call.at
+        if evidence_text:
             yield events.FaultInjected(fault=fault, injection=injection, at=at)
-            yield events.FaultWitnessed(fault=fault, injection=injection, at=at, evidence=said)
-        idle = each.idle(seen) if seen is not None and not said else ""
+            yield events.FaultWitnessed(fault=fault, injection=injection, at=at, evidence=evidence_text)
+        idle = active_fault.idle(observation) if observation is not None and not evidence_text else ""
         yield events.FaultHealed(
-            fault=fault, injection=injection, at=at, witnessed=said is not None, masked_by="" if said else by, idle=idle
+            fault=fault,
+            injection=injection,
+            at=at,
+            witnessed=evidence_text is not None,
+            masked_by="" if evidence_text else by,
+            idle=idle,
         )

@@ -29,12 +29,12 @@ class Malformed(ValueError):
     """The peer does not speak HTTP/1.1, or it broke off."""
 
 
-def chunk(part: bytes) -> bytes:
+def render_chunk(content: bytes) -> bytes:
     """A part of a body whose length is not stated."""
-    return b"%x\r\n%s\r\n" % (len(part), part)
+    return b"%x\r\n%s\r\n" % (len(content), content)
 
 
-def spelt(first: str, fields: Fields) -> bytes:
+def render_head(first: str, fields: Fields) -> bytes:
     """A head as bytes."""
     return "".join([first, "\r\n", *(f"{name}: {value}\r\n" for name, value in fields), "\r\n"]).encode("latin-1")
 
@@ -47,17 +47,17 @@ ACCEPTED = "gzip"
 GZIPS = ("gzip", "x-gzip")
 
 
-async def whole(stream: AsyncIterable[bytes], codings: str) -> bytes:
-    """The whole body of a stream, unpacked. `codings`: its Content-Encoding. Raises Failure: as `unpacked`."""
+async def read_whole(stream: AsyncIterable[bytes], codings: str) -> bytes:
+    """The whole body of a stream, unpacked. `codings`: its Content-Encoding. Raises Failure: as `unpack`."""
     packed = bytearray()
     async for chunk in stream:
         packed += chunk
         if len(packed) > BODY_MAX:
             raise Failure("too_large")
-    return unpacked(bytes(packed), codings)
+    return unpack(bytes(packed), codings)
 
 
-def unpacked(packed: bytes, codings: str) -> bytes:
+def unpack(packed: bytes, codings: str) -> bytes:
     """The body unpacked. `codings`: its Content-Encoding. Raises Failure: too_large, or garbled: not packed as its
     header says."""
     if len(packed) > BODY_MAX:
@@ -66,8 +66,8 @@ def unpacked(packed: bytes, codings: str) -> bytes:
         return packed
     unpacker, body = Unpacker(codings), bytearray()
     unpacker.feed(packed)
-    while part := unpacker.next():
-        body += part
+    while piece := unpacker.next():
+        body += piece
         if len(body) > BODY_MAX:
             raise Failure("too_large")
     unpacker.end()
@@ -79,15 +79,15 @@ class Unpacker:
     that cannot be unpacked."""
 
     def __init__(self, codings: str) -> None:
-        packings = [coding for part in codings.lower().split(",") if (coding := part.strip()) not in ("", "identity")]
+        packings = [coding for name in codings.lower().split(",") if (coding := name.strip()) not in ("", "identity")]
         if len(packings) > 1 or any(coding not in GZIPS for coding in packings):
             raise Failure("garbled")
         self._zlib = zlib.decompressobj(zlib.MAX_WBITS | 16) if packings else None
         self._packed = b""
 
-    def feed(self, part: bytes) -> None:
+    def feed(self, piece: bytes) -> None:
         """Takes in the next part. All that `next` gives must have been taken before."""
-        self._packed = part
+        self._packed = piece
 
     def next(self) -> bytes:
         """The next bytes unpacked, at most `PART_MAX` of a packed body; none if the part is through. Raises Failure:
@@ -96,11 +96,11 @@ class Unpacker:
         if self._zlib is None or not packed:
             return packed
         try:
-            part = self._zlib.decompress(packed, PART_MAX)
+            piece = self._zlib.decompress(packed, PART_MAX)
         except zlib.error:
             raise Failure("garbled") from None
         self._packed = self._zlib.unconsumed_tail
-        return part
+        return piece
 
     def end(self) -> None:
         """Raises Failure if the body ended too early."""

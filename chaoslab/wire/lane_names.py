@@ -19,17 +19,17 @@ def delete_all(toxiproxy: "ToxiproxyServer") -> int:
     answer, or refuses."""
     from chaoslab.wire.proxies import ToxiproxyError
 
-    found = [name for name in toxiproxy.proxies() if _LEASED.fullmatch(name)]
-    for name in found:
+    names = [name for name in toxiproxy.proxies() if _LEASED.fullmatch(name)]
+    for name in names:
         try:
             toxiproxy.destroy(name)
         except ToxiproxyError as error:
             if error.status != 404:  # else its call was over meanwhile
                 raise
-    return len(found)
+    return len(names)
 
 
 def is_over(name: str, now: float) -> bool:
     """True for the name of a lane whose lease has expired. `now`: in seconds since 1970."""
-    found = _LEASED.fullmatch(name)
-    return found is not None and int(found[1]) < now
+    match = _LEASED.fullmatch(name)
+    return match is not None and int(match[1]) < now

@@ -45,10 +45,10 @@ class LaneBroker(Protocol):
     async def ask(
         self, call: Call, *, deadline_s: float, occasion: Mapping[str, Any] = FIRST
     ) -> tuple[int, ManagerAnswer]: ...
-    def done(self, row: int, seen: Observation) -> None: ...
+    def done(self, row: int, observation: Observation) -> None: ...
     async def cut(self, answer: ManagerAnswer) -> bool: ...
     async def check(self) -> Health: ...
-    def give_up(self, why: str) -> None: ...
+    def give_up(self, reason: str) -> None: ...
 
 
 class Lanes:
@@ -70,45 +70,45 @@ class Lanes:
         is dead, does not answer, or cannot arm."""
         try:
             row = self._control.ask(self._run, call, deadline_s=deadline_s, occasion=occasion)
-            asked = began = self._clock.monotonic()
-            probe_at = asked + LATE_S
+            asked_at = start = self._clock.monotonic()
+            probe_at = asked_at + LATE_S
             while (answer := self._control.answer(row)) is None:
                 await self._clock.asleep(self._poll_s)
                 now = self._clock.monotonic()
                 if now > probe_at:
-                    if (await self.check()).recovering and now < began + MENDING_S:
-                        asked = now
+                    if (await self.check()).recovering and now < start + MENDING_S:
+                        asked_at = now
                     probe_at = now + LATE_S * 4
-                if now > asked + LOST_S:
-                    raise self._down(f"the proxy manager did not answer for {now - began:.0f} s")
+                if now > asked_at + LOST_S:
+                    raise self._set_down(f"the proxy manager did not answer for {now - start:.0f} s")
             if answer.state == "failed":
                 self._known()
-                raise self._down(answer.error)
+                raise self._set_down(answer.error)
         except sqlite3.Error as error:
-            raise self._down(explain(self._state, error)) from error
+            raise self._set_down(explain(self._state, error)) from error
         return row, answer
 
-    def done(self, row: int, seen: Observation) -> None:
+    def done(self, row: int, seen_: Observation) -> None:
         """Reports the observation of an attempt over its lane."""
         observation = {
-            "duration_s": round(seen.duration_s, 6),
-            "deadline_s": seen.deadline_s,
-            "error": seen.error,
-            "status": seen.status,
-            "bytes": seen.bytes,
+            "duration_s": round(seen_.duration_s, 6),
+            "deadline_s": seen_.deadline_s,
+            "error": seen_.error,
+            "status": seen_.status,
+            "bytes": seen_.bytes,
         }
         try:
             self._control.done(row, observation)
         except sqlite3.Error as error:
-            raise self._down(explain(self._state, error)) from error
+            raise self._set_down(explain(self._state, error)) from error
 
     async def cut(self, answer: ManagerAnswer) -> bool:
         """Tells if the clean proxies went away under a call that had got this answer. Returns once they stand again.
         Raises LabDown: they do not come back."""
-        began = self._clock.monotonic()
+        start = self._clock.monotonic()
         while (health := await self.check()).recovering:
-            if self._clock.monotonic() > began + MENDING_S:
-                raise self._down(f"the clean proxies have not come back in {MENDING_S:g} s")
+            if self._clock.monotonic() > start + MENDING_S:
+                raise self._set_down(f"the clean proxies have not come back in {MENDING_S:g} s")
             await self._clock.asleep(LATE_S / 5)
         return health.epoch != answer.epoch
 
@@ -117,23 +117,23 @@ class Lanes:
         answer."""
         health = await self._healthy()
         if health.trouble:
-            raise self._down(health.trouble)
+            raise self._set_down(health.trouble)
         try:
             self._known()
         except sqlite3.Error as error:
-            raise self._down(explain(self._state, error)) from error
+            raise self._set_down(explain(self._state, error)) from error
         return health
 
     def _known(self) -> None:
         if self._control.run_state(self._run)[0] == "missing":
-            raise self._down(FORGOTTEN)
+            raise self._set_down(FORGOTTEN)
 
-    def give_up(self, why: str) -> None:
+    def give_up(self, reason: str) -> None:
         """Raises LabDown and keeps it, since another part of the lab reported that it is broken."""
-        raise self._down(why)
+        raise self._set_down(reason)
 
-    def _down(self, why: str) -> LabDown:
-        self.down = LabDown(why)
+    def _set_down(self, reason: str) -> LabDown:
+        self.down = LabDown(reason)
         return self.down
 
     def close(self) -> None:

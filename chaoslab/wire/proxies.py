@@ -45,12 +45,12 @@ class ToxicInfo:
                 raise ValueError(f"attribute {key}={value!r} is not an integer")
         return {**vars(self), "attributes": dict(self.attributes)}
 
-    def differs_from(self, held: Any) -> bool:
-        """Tells if a server that holds `held`, a toxic of the package, does not hold this one."""
+    def differs_from(self, served: Any) -> bool:
+        """Tells if a server that holds `served`, a toxic of the package, does not hold this one."""
         return (
-            (self.type, self.stream) != (held.type, held.stream)
-            or abs(self.toxicity - held.toxicity) > TOXICITY_ERROR_MAX
-            or any(held.attributes.get(key) != value for key, value in self.attributes.items())
+            (self.type, self.stream) != (served.type, served.stream)
+            or abs(self.toxicity - served.toxicity) > TOXICITY_ERROR_MAX
+            or any(served.attributes.get(key) != value for key, value in self.attributes.items())
         )
 
 

@@ -19,7 +19,7 @@ import httpx
 from chaoslab.base.durations import duration
 from chaoslab.core.exchange import Failure, Reply
 from chaoslab.core.stream import EVENT_STREAM, Parts
-from chaoslab.wire.http1 import ACCEPTED, BODY_MAX, Unpacker, whole
+from chaoslab.wire.http1 import ACCEPTED, BODY_MAX, Unpacker, read_whole
 
 Address = tuple[str, int]
 Headers = list[tuple[bytes, bytes]]
@@ -50,7 +50,7 @@ class TransportFactory(Protocol):
 
 
 async def send(
-    way: Transport, request: httpx.Request, *, within_s: float, to: Address | None = None, body: bytes | None = None,
+    transport: Transport, request: httpx.Request, *, within_s: float, to: Address | None = None, body: bytes | None = None,
     streams: bool = False,
 ) -> Reply:  # fmt: skip
     """The whole reply, body included. `to`: another address; Host, SNI and the certificate's name stay the target's.
@@ -62,19 +62,19 @@ async def send(
         headers.append((b"content-length", str(len(body)).encode()))
     try:
         async with asyncio.timeout(within_s):
-            reply = await way.ask(
+            reply = await transport.ask(
                 request, to or _address(request.url), headers, request.content if body is None else body
             )
-            return reply if streams or reply.stream is None else await gathered(reply, reply.stream)
+            return reply if streams or reply.stream is None else await gather_body(reply, reply.stream)
     except TimeoutError as error:
         raise Failure("timed_out") from error
     except httpx.TransportError as known:
         raise failure_of(known) from known
 
 
-def failure_of(known: httpx.TransportError) -> Failure:
+def failure_of(error: httpx.TransportError) -> Failure:
     """The exchange's name for an error of the client."""
-    return Failure(_kind(known), native=known)
+    return Failure(_kind(error), native=error)
 
 
 _PACKED = (b"accept-encoding", ACCEPTED.encode())
@@ -96,12 +96,12 @@ def is_stream(status: int, headers: Mapping[str, str]) -> bool:
     return status == 200 and headers.get("content-type", "").startswith(EVENT_STREAM)
 
 
-async def gathered(reply: Reply, parts: Parts, *, most: int = BODY_MAX) -> Reply:
+async def gather_body(reply: Reply, parts: Parts, *, most: int = BODY_MAX) -> Reply:
     """A streamed reply made whole, of at most so many bytes. Raises Failure: it broke off, or is too large."""
     body = bytearray()
     try:
-        while (part := await parts.take()) is not None:
-            body += part
+        while (piece := await parts.take()) is not None:
+            body += piece
             if len(body) > most:
                 raise Failure("too_large")
     finally:
@@ -111,11 +111,11 @@ async def gathered(reply: Reply, parts: Parts, *, most: int = BODY_MAX) -> Reply
 
 def by_name(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Headers by name in lower case. The values of a repeated one are joined with commas."""
-    found: dict[str, str] = {}
+    addresses: dict[str, str] = {}
     for key, text in pairs:
         name = key.lower()
-        found[name] = f"{found[name]}, {text}" if name in found else text
-    return found
+        addresses[name] = f"{addresses[name]}, {text}" if name in addresses else text
+    return addresses
 
 
 def text_of(value: bytes) -> str:
@@ -156,7 +156,7 @@ class _Fresh:
         self._connection = connection
 
     async def ask(self, request: httpx.Request, to: Address, headers: Headers, body: bytes) -> Reply:
-        return await _asked(self._connection, request, to, headers, body, _later)
+        return await _exchange(self._connection, request, to, headers, body, _later)
 
     async def aclose(self) -> None:
         await self._connection.aclose()
@@ -178,13 +178,13 @@ class _Kept:
         idle = self._idle.setdefault((request.url.scheme, to), [])
         connection = await _usable(idle) or _connection(self._tls, request, to)
 
-        async def over() -> None:
+        async def is_over() -> None:
             if connection.is_available() and len(idle) < KEPT_MAX:
                 idle.append(connection)
             else:
                 await connection.aclose()
 
-        return await _asked(connection, request, to, headers, body, over)
+        return await _exchange(connection, request, to, headers, body, is_over)
 
     async def aclose(self) -> None:
         for idle in self._idle.values():
@@ -202,22 +202,22 @@ async def _usable(idle: list[httpcore.AsyncHTTPConnection]) -> httpcore.AsyncHTT
     return None
 
 
-async def _asked(
+async def _exchange(
     connection: httpcore.AsyncHTTPConnection, request: httpx.Request, to: Address, headers: Headers, body: bytes,
-    over: Callable[[], Awaitable[None]],
+    is_over: Callable[[], Awaitable[None]],
 ) -> Reply:  # fmt: skip
-    """The reply over this connection. `over` is called when no more of it will be read."""
+    """The reply over this connection. `is_over` is called when no more of it will be read."""
     opened: list[Any] = []
     streamed: _Body | None = None
     try:
         response = await connection.handle_async_request(_request(request, to, headers, body, opened))
-        said = by_name((key.decode("latin-1"), text_of(value)) for key, value in response.headers)
+        error_reply = by_name((key.decode("latin-1"), text_of(value)) for key, value in response.headers)
         try:
-            codings = said.get("content-encoding", "")
-            if is_stream(response.status, said):
-                streamed = _Body(response, request, codings, over)
-                return reply_of(response.status, said, b"", streamed)
-            content = await whole(response.aiter_stream(), codings)
+            codings = error_reply.get("content-encoding", "")
+            if is_stream(response.status, error_reply):
+                streamed = _Body(response, request, codings, is_over)
+                return reply_of(response.status, error_reply, b"", streamed)
+            content = await read_whole(response.aiter_stream(), codings)
         finally:
             if streamed is None:
                 await response.aclose()
@@ -229,8 +229,8 @@ async def _asked(
         raise
     finally:
         if streamed is None:
-            await over()
-    return reply_of(response.status, said, content)
+            await is_over()
+    return reply_of(response.status, error_reply, content)
 
 
 class _Body:
@@ -238,26 +238,26 @@ class _Body:
     requests; one that is closed before its end takes its connection with it."""
 
     def __init__(
-        self, response: httpcore.Response, request: httpx.Request, codings: str, over: Callable[[], Awaitable[None]]
+        self, response: httpcore.Response, request: httpx.Request, codings: str, on_end: Callable[[], Awaitable[None]]
     ) -> None:
-        self._response, self._request, self._over = response, request, over
+        self._response, self._request, self._over = response, request, on_end
         self._unpacker = Unpacker(codings)
         self._parts = aiter(cast(AsyncIterable[bytes], response.stream))
         self._closed = False
 
     async def take(self) -> bytes | None:
         try:
-            while not (part := self._unpacker.next()):
+            while not (piece := self._unpacker.next()):
                 packed = await anext(self._parts, None)
                 if packed is None:
                     self._unpacker.end()
                     await self.aclose()
                     return None
                 self._unpacker.feed(packed)
-            return part
+            return piece
         except _ENDS as error:
-            known = _in_httpx(error, self._request)
-            raise failure_of(known) from error
+            transport_error = _in_httpx(error, self._request)
+            raise failure_of(transport_error) from error
 
     async def aclose(self) -> None:
         if not self._closed:
@@ -293,8 +293,8 @@ def _request(request: httpx.Request, to: Address, headers: Headers, body: bytes,
                 opened.append(about["return_value"])
 
         extensions |= {"trace": watch, "sni_hostname": url.host}
-    place = httpcore.URL(scheme=url.raw_scheme, host=host.encode(), port=port, target=url.raw_path)
-    return httpcore.Request(request.method, place, headers=headers, content=body, extensions=extensions)
+    origin = httpcore.URL(scheme=url.raw_scheme, host=host.encode(), port=port, target=url.raw_path)
+    return httpcore.Request(request.method, origin, headers=headers, content=body, extensions=extensions)
 
 
 def _in_httpx(error: Exception, request: httpx.Request) -> httpx.TransportError:
@@ -321,9 +321,9 @@ def native(failure: Failure, request: httpx.Request, *, who: str, after_s: float
     }
     if failure.kind in NEVER_SENT:  # in httpx's own words
         return httpx.ConnectError(NEVER_SENT[failure.kind], request=request)
-    what = {"too_large": f"more than {BODY_MAX} bytes", "garbled": "an answer that is not HTTP as it should be"}
-    said = f"{who}: {what.get(failure.kind, failure.kind.replace('_', ' '))} after {duration(after_s, 1)}"
-    return kinds.get(failure.kind, httpx.RemoteProtocolError)(said, request=request)
+    words_ = {"too_large": f"more than {BODY_MAX} bytes", "garbled": "an answer that is not HTTP as it should be"}
+    message = f"{who}: {words_.get(failure.kind, failure.kind.replace('_', ' '))} after {duration(after_s, 1)}"
+    return kinds.get(failure.kind, httpx.RemoteProtocolError)(message, request=request)
 
 
 _CLOSED = re.compile("disconnected|closed connection")

@@ -3,7 +3,7 @@
 import errno
 from pathlib import Path
 
-from chaoslab.base.files import opened
+from chaoslab.base.files import open_regular
 
 BEGINNING = b"SQLite format 3\0"
 OWN_NAME = "state.db"
@@ -21,7 +21,7 @@ def check(path: Path) -> None:
         raise NotADirectoryError(errno.ENOTDIR, "it should be a folder: rename it", str(path.parent)) from None
     if path.name == OWN_NAME or not path.exists():
         return
-    with opened(path) as file:
+    with open_regular(path) as file:
         begins = file.read(len(BEGINNING))
     if begins and begins != BEGINNING:
         raise FileExistsError(errno.EEXIST, "this is no state of the lab: name another file", str(path))

@@ -102,10 +102,10 @@ class ToxiproxyServer(Toxiproxy):  # type: ignore[misc] # the package has no typ
     def get(self, name: str) -> ServedProxy:
         """The proxy of that name as it is now. Raises ToxiproxyError with status 404: there is none, for which the
         package gives None."""
-        found = self.get_proxy(name)
-        if found is None:
+        proxy = self.get_proxy(name)
+        if proxy is None:
             raise ToxiproxyError("proxy not found", status=404)
-        return found  # type: ignore[no-any-return]
+        return proxy  # type: ignore[no-any-return]
 
     def named(self, name: str) -> ServedProxy:
         """The proxy of that name, of which nothing is known: the package would list all to find it."""
@@ -119,31 +119,31 @@ class ToxiproxyServer(Toxiproxy):  # type: ignore[misc] # the package has no typ
         try:
             yield
         except tuple(STATUS) as error:
-            said = error.args[0] if error.args else ""
-            raise ToxiproxyError(_words(said), status=STATUS[type(error)]) from error
+            message = error.args[0] if error.args else ""
+            raise ToxiproxyError(_error_text(message), status=STATUS[type(error)]) from error
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             # It takes any answer for one of Toxiproxy's.
             raise ToxiproxyError(f"{self.url} is no Toxiproxy: {error!r:.80}", status=200) from error
         finally:
             _asked.reset(before)
 
-    def _get(self, url: str, **how: Any) -> requests.Response:
-        return self._ask("GET", url, **how)
+    def _get(self, url: str, **options: Any) -> requests.Response:
+        return self._ask("GET", url, **options)
 
-    def _post(self, url: str, **how: Any) -> requests.Response:
-        return self._ask("POST", url, **how)
+    def _post(self, url: str, **options: Any) -> requests.Response:
+        return self._ask("POST", url, **options)
 
-    def _delete(self, url: str, **how: Any) -> requests.Response:
-        return self._ask("DELETE", url, **how)
+    def _delete(self, url: str, **options: Any) -> requests.Response:
+        return self._ask("DELETE", url, **options)
 
-    def _ask(self, method: str, url: str, **how: Any) -> requests.Response:
+    def _ask(self, method: str, url: str, **options: Any) -> requests.Response:
         """Sends one request of the package to this server. Raises ToxiproxyError for what it would take for success."""
         path = quote("/" + url.split("/", 3)[3])  # it puts names there as they are
         self.waiting = True
         try:
-            asked = requests.Request(method, self.url + path, **how).prepare()
+            request = requests.Request(method, self.url + path, **options).prepare()
             # Not by a session, whose hooks, cookies and redirects would take a third of the time.
-            reply = self._adapter.send(asked, timeout=self._timeout)
+            reply = self._adapter.send(request, timeout=self._timeout)
             reply.content  # noqa: B018 - read whole, so that the connection is kept
         except requests.ReadTimeout:
             raise ToxiproxyDown(f"Toxiproxy at {self.url} did not answer {method} {path} in time") from None
@@ -152,7 +152,9 @@ class ToxiproxyServer(Toxiproxy):  # type: ignore[misc] # the package has no typ
         finally:
             self.waiting = False
         if (not reply.ok and reply.status_code not in STATUS.values()) or 300 <= reply.status_code < 400:
-            raise ToxiproxyError(_words(reply.content) or reply.reason or "no reason given", status=reply.status_code)
+            raise ToxiproxyError(
+                _error_text(reply.content) or reply.reason or "no reason given", status=reply.status_code
+            )
         return reply
 
 
@@ -188,7 +190,7 @@ class ServedProxy(Proxy):  # type: ignore[misc] # as above
             super().enable()
 
 
-def _words(content: Any) -> str:
+def _error_text(content: Any) -> str:
     """The text of a refusal: the error field, or the text of the page that came instead."""
     text = content.decode("utf-8", "replace") if isinstance(content, bytes) else str(content)
     try:

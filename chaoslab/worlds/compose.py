@@ -66,17 +66,17 @@ class Containers:
     """By service and deed, the container as each fault found it. The last one to heal undoes the deed."""
 
     def kill(self, service: str) -> None:
-        with _told(service, "killed"):
+        with _translate_errors(service, "killed"):
             self._of(service).kill()
 
     def start_again(self, service: str) -> None:
-        with _told(service, "started"):
+        with _translate_errors(service, "started"):
             self._of(service).start()
 
     def pause(self, service: str) -> None:
         from docker.errors import APIError
 
-        with _told(service, "paused"):
+        with _translate_errors(service, "paused"):
             container = self._of(service)
             for tries_left in (2, 1, 0):
                 try:
@@ -90,7 +90,7 @@ class Containers:
                 return
 
     def resume(self, service: str) -> None:
-        with _told(service, "resumed"):
+        with _translate_errors(service, "resumed"):
             self._of(service).unpause()
 
     def is_up(self, service: str) -> bool:
@@ -103,38 +103,38 @@ class Containers:
         except DockerException:  # it does not run
             return False
 
-    def disturb(self, service: str, how: str, share: float) -> None:
-        with _told(service, how):
+    def disturb(self, service: str, condition: str, share: float) -> None:
+        with _translate_errors(service, condition):
             container = self._of(service)
-            before = self._before.setdefault((service, how), [])
+            before = self._before.setdefault((service, condition), [])
             before.append(container.attrs)
-            if how == "throttled":
+            if condition == "throttled":
                 container.update(cpu_period=PERIOD_US, cpu_quota=max(LEAST_US, round(PERIOD_US * share)))
             elif len(before) > 1:
                 return
-            elif how == "partitioned":
+            elif condition == "partitioned":
                 for name in before[0]["NetworkSettings"]["Networks"]:
                     self._docker.networks.get(name).disconnect(container, force=True)
             elif container.status == "running":
                 self._fill(container)
 
-    def heal(self, service: str, how: str) -> None:
-        with _told(service, f"brought back after it was {how}"):
+    def heal(self, service: str, condition: str) -> None:
+        with _translate_errors(service, f"brought back after it was {condition}"):
             container = self._of(service)
-            before = self._before[service, how]
-            found = before.pop()
+            before = self._before[service, condition]
+            attrs = before.pop()
             if before:
                 return
-            host = found["HostConfig"]
-            if how == "partitioned":
-                for name, there in found["NetworkSettings"]["Networks"].items():
-                    self._docker.networks.get(name).connect(container, aliases=[*(there["Aliases"] or ()), service])
-            elif how == "throttled":
+            host = attrs["HostConfig"]
+            if condition == "partitioned":
+                for name, network in attrs["NetworkSettings"]["Networks"].items():
+                    self._docker.networks.get(name).connect(container, aliases=[*(network["Aliases"] or ()), service])
+            elif condition == "throttled":
                 container.update(cpu_period=host["CpuPeriod"] or PERIOD_US, cpu_quota=host["CpuQuota"] or NONE)
             else:
                 # No update takes a limit of memory back: where there was none, it is all the memory.
-                most = host["Memory"] or self._docker.info()["MemTotal"]
-                container.update(mem_limit=most, memswap_limit=host["MemorySwap"] or NONE)
+                limit = host["Memory"] or self._docker.info()["MemTotal"]
+                container.update(mem_limit=limit, memswap_limit=host["MemorySwap"] or NONE)
                 container.start()
 
     def _fill(self, container: Container) -> None:
@@ -155,14 +155,14 @@ class Containers:
 
     def _of(self, service: str) -> Container:
         """The service's container, running or not. Raises LookupError: there is none."""
-        wanted = {"service": service, "oneoff": "False", "project.working_dir": str(Path.cwd())}
+        label_values = {"service": service, "oneoff": "False", "project.working_dir": str(Path.cwd())}
         if project := self.environment.get("COMPOSE_PROJECT_NAME"):
-            wanted["project"] = project
-        labels = [f"com.docker.compose.{name}={value}" for name, value in wanted.items()]
-        found: list[Container] = self._docker.containers.list(all=True, filters={"label": labels})
-        if not found:
+            label_values["project"] = project
+        labels = [f"com.docker.compose.{name}={value}" for name, value in label_values.items()]
+        containers: list[Container] = self._docker.containers.list(all=True, filters={"label": labels})
+        if not containers:
             raise LookupError(f"there is no container of {service}")
-        return found[0]
+        return containers[0]
 
     @property
     def _docker(self) -> DockerClient:
@@ -181,19 +181,19 @@ class Containers:
 
 
 @contextmanager
-def _told(service: str, what: str) -> Iterator[None]:
+def _translate_errors(service: str, action: str) -> Iterator[None]:
     """A context in which the SDK's errors are an OSError of one line."""
     from docker.errors import DockerException
 
     try:
         yield
     except DockerException as error:
-        why = getattr(error, "explanation", None) or error
-        raise OSError(f"{service} could not be {what}: {why}") from error
+        reason = getattr(error, "explanation", None) or error
+        raise OSError(f"{service} could not be {action}: {reason}") from error
 
 
 @contextmanager
-def _stopping(make: Callable[[Containers], Stopper] | None, environment: Mapping[str, str]) -> Iterator[None]:
+def _run_stopper(make: Callable[[Containers], Stopper] | None, environment: Mapping[str, str]) -> Iterator[None]:
     """A context in which a thread carries out the faults of processes; at its end no container is paused."""
     if make is None:
         yield
@@ -250,7 +250,7 @@ def run(
             # Remains of an earlier run are removed first.
             _docker(environment, "compose", "rm", "--stop", "--force", "agent", quiet=True)
             code = _docker(environment, "compose", "up", "--build", "--detach", "agent", interrupts=interrupts)
-            with nullcontext() if code else _stopping(stopper, environment):
+            with nullcontext() if code else _run_stopper(stopper, environment):
                 if not code and not _docker(environment, "compose", "logs", "--follow", "agent", interrupts=interrupts):
                     _docker(environment, "compose", "wait", "agent", interrupts=interrupts, quiet=True)
         except KeyboardInterrupt:
@@ -258,7 +258,7 @@ def run(
         try:
             _tell_exited(environment)
             _docker(environment, "compose", "stop", "agent")
-            ended = _ended(environment)
+            ended = _agent_exit_code(environment)
             if ended in UNSEEN:
                 _docker(environment, "compose", "run", "--rm", "charts", interrupts=interrupts)
         finally:
@@ -269,22 +269,22 @@ def run(
 def _tell_exited(environment: Mapping[str, str]) -> None:
     """Shows the last lines of each part that has exited though it should be up; nothing where all are."""
     state = '{{if eq .State "exited" "dead"}}{{.Service}} {{.ExitCode}}{{end}}'
-    for line in _said(environment, "ps", "--all", "--format", state).splitlines():
-        part, _, code = line.partition(" ")
-        if part and part not in ENDING:
-            words = _said(environment, "logs", "--no-log-prefix", "--tail", str(LAST_LINES), part)
-            print(f"{part} has exited with code {code}; its last lines:", file=sys.stderr)
-            print(*(f"  {one}" for one in words.splitlines()), sep="\n", file=sys.stderr, flush=True)
+    for line in _read_output(environment, "ps", "--all", "--format", state).splitlines():
+        service, _, code = line.partition(" ")
+        if service and service not in ENDING:
+            output = _read_output(environment, "logs", "--no-log-prefix", "--tail", str(LAST_LINES), service)
+            print(f"{service} has exited with code {code}; its last lines:", file=sys.stderr)
+            print(*(f"  {line_}" for line_ in output.splitlines()), sep="\n", file=sys.stderr, flush=True)
 
 
-def _ended(environment: Mapping[str, str]) -> int | None:
+def _agent_exit_code(environment: Mapping[str, str]) -> int | None:
     """The agent's exit code; None if it never ran."""
     state = '{{if eq .State "exited"}}{{.ExitCode}}{{end}}'
-    said = _said(environment, "ps", "--all", "--format", state, "agent").strip()
-    return int(said) if said else None
+    output = _read_output(environment, "ps", "--all", "--format", state, "agent").strip()
+    return int(output) if output else None
 
 
-def _said(environment: Mapping[str, str], *command: str) -> str:
+def _read_output(environment: Mapping[str, str], *command: str) -> str:
     """The output of a command of compose, out of reach of the terminal's Ctrl-C."""
     return subprocess.run(
         ("docker", "compose", *command), env=dict(environment), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -296,10 +296,10 @@ def _docker(
     environment: Mapping[str, str], *command: str, interrupts: Interrupts | None = None, quiet: bool = False
 ) -> int:
     """Runs a command to its end, out of reach of the terminal's Ctrl-C; `interrupts` may end it."""
-    where = subprocess.DEVNULL if quiet else None
+    stream = subprocess.DEVNULL if quiet else None
     process = subprocess.Popen(
         ("docker", *command),
-        env=dict(environment), stdin=subprocess.DEVNULL, stdout=where, stderr=where, start_new_session=True,
+        env=dict(environment), stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, start_new_session=True,
     )  # fmt: skip
     try:
         with interrupts.interruptible() if interrupts is not None else nullcontext():

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from chaoslab.base.clock import Clock
 from chaoslab.base.commandline import INTERRUPTED, LAB_DOWN
-from chaoslab.base.files import opened
+from chaoslab.base.files import open_regular
 from chaoslab.config.settings import without_keys_of_tools
 from chaoslab.config.topology import BASE_PORT, MODEL, SERVICES, Ports
 from chaoslab.worlds.stopping import LOOK_S, Stopper
@@ -50,7 +50,7 @@ class LocalProcess:
     def lines(self) -> list[str]:
         if not self.words.exists():
             return []
-        with opened(self.words) as file:
+        with open_regular(self.words) as file:
             return file.read().decode("utf-8", "replace").strip().splitlines()
 
     @property
@@ -61,8 +61,8 @@ class LocalProcess:
     def last_words(self) -> str:
         lines = self.lines
         code = self.process.returncode
-        how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
-        return how if not lines or lines[-1].startswith("ready:") else lines[-1]
+        ending = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+        return ending if not lines or lines[-1].startswith("ready:") else lines[-1]
 
 
 @dataclass
@@ -84,7 +84,7 @@ class Local:
     def start(self, *, now: str, toxiproxy: bool, model: bool) -> None:
         """Starts everything but the agent. `toxiproxy`, `model`: start the lab's own. Raises PortTaken: a part cannot
         listen on its port; WorldError: a part did not come up."""
-        chaoslab = (*_python(), "chaoslab")
+        chaoslab = (*_python_command(), "chaoslab")
         if toxiproxy:
             self._spawn("toxiproxy", (*chaoslab, "toxiproxy", "--port", str(self.ports.toxiproxy)))
         if model:
@@ -97,9 +97,9 @@ class Local:
             self._spawn(service, (*chaoslab, "tools", service, *base))
         self._spawn("manager", (*chaoslab, "manager", "--state", str(self.state), "--logs", str(self.logs)))
         health = {"toxiproxy": (self.ports.toxiproxy, "/version"), "model": (self.ports.service(MODEL), "/health")}
-        for part in self.parts:
-            if part.name in health:
-                self._await(part, *health[part.name])
+        for process in self.parts:
+            if process.name in health:
+                self._await(process, *health[process.name])
         if toxiproxy:
             self._hold_proxies()
         for service in SERVICES:
@@ -110,7 +110,16 @@ class Local:
         """Runs the agent to its end, with its output on this terminal; returns its exit code. Its lifeline ends it if a
         part has died, since its results would mean nothing, or if the user interrupts. `stopper`: carries out the
         faults of processes."""
-        command = (*_python(), "chaoslab", "agent", "--lifeline", "--logs", str(self.logs), "--state", str(self.state))
+        command = (
+            *_python_command(),
+            "chaoslab",
+            "agent",
+            "--lifeline",
+            "--logs",
+            str(self.logs),
+            "--state",
+            str(self.state),
+        )
         agent = subprocess.Popen(
             (*command, *arguments),
             stdin=subprocess.PIPE,
@@ -118,11 +127,11 @@ class Local:
             start_new_session=True,
         )
         try:
-            while (code := _waited(agent, WATCH_S if stopper is None else LOOK_S)) is None:
+            while (code := _wait_for(agent, WATCH_S if stopper is None else LOOK_S)) is None:
                 if stopper is not None and (lost := stopper.looked()):
                     return _end_for(agent, lost)
-                watched = (part for part in self.parts if part.name not in self._killed)
-                dead = next((part for part in watched if part.process.poll() is not None), None)
+                watched = (process for process in self.parts if process.name not in self._killed)
+                dead = next((process for process in watched if process.process.poll() is not None), None)
                 if dead is not None:
                     return _end_for(agent, f"{dead.name} has ended in mid-run ({dead.last_words()})")
             if code < 0:
@@ -136,7 +145,7 @@ class Local:
 
     def _part(self, service: str) -> LocalProcess:
         name = service if service in self.alone else "tools"
-        return next(part for part in self.parts if part.name == name)
+        return next(process for process in self.parts if process.name == name)
 
     # The processes that may be stopped; see `Processes`.
 
@@ -148,18 +157,18 @@ class Local:
         process.wait()
 
     def start_again(self, service: str) -> None:
-        part = self._part(service)
-        self.parts.remove(part)
-        if part.process.stdin is not None:
-            part.process.stdin.close()
-        self._spawn(service, part.command)
+        process = self._part(service)
+        self.parts.remove(process)
+        if process.process.stdin is not None:
+            process.process.stdin.close()
+        self._spawn(service, process.command)
 
     def is_up(self, service: str) -> bool:
         """True once it answers. Raises ChildProcessError: it has ended."""
-        part = self._part(service)
-        if part.process.poll() is not None:
-            raise ChildProcessError(part.last_words())
-        if not (part.is_ready and _answers(self.ports.service(service), "/health")):
+        process = self._part(service)
+        if process.process.poll() is not None:
+            raise ChildProcessError(process.last_words())
+        if not (process.is_ready and _does_answer(self.ports.service(service), "/health")):
             return False
         self._killed.discard(service)
         return True
@@ -175,10 +184,10 @@ class Local:
         os.kill(pid, signal.SIGSTOP)
         os.waitpid(pid, os.WUNTRACED)
 
-    def disturb(self, service: str, how: str, share: float) -> None:
-        raise OSError(f"{service} is a process on loopback, and only a container can be {how} (to {share:g})")
+    def disturb(self, service: str, condition: str, share: float) -> None:
+        raise OSError(f"{service} is a process on loopback, and only a container can be {condition} (to {share:g})")
 
-    def heal(self, service: str, how: str) -> None:
+    def heal(self, service: str, condition: str) -> None:
         """Does nothing: nothing was disturbed."""
 
     def resume(self, service: str) -> None:
@@ -192,7 +201,7 @@ class Local:
         """Tells every part to end and waits until all have. None stays paused."""
         for service in list(self._guards):
             self.resume(service)
-        processes = [part.process for part in self.parts]
+        processes = [started.process for started in self.parts]
         try:
             _end(processes)
         except KeyboardInterrupt:  # the only one: see `Interrupts`
@@ -208,11 +217,11 @@ class Local:
         self.close()
 
     def _spawn(self, name: str, command: Sequence[str]) -> None:
-        words = self.folder / f"{name}.out"
+        output_path = self.folder / f"{name}.out"
         try:
-            out = words.open("wb")
+            out = output_path.open("wb")
         except OSError as error:
-            raise WorldError(f"{words} cannot be written: {error.strerror or error}") from error
+            raise WorldError(f"{output_path} cannot be written: {error.strerror or error}") from error
         with out:
             process = subprocess.Popen(
                 (*command, "--lifeline"),
@@ -222,7 +231,7 @@ class Local:
                 env=dict(self.environment) if name == "tools" else without_keys_of_tools(self.environment),
                 start_new_session=True,  # Ctrl-C is for the agent; the supervisor ends the parts
             )
-        self.parts.append(LocalProcess(name, process, words, command))
+        self.parts.append(LocalProcess(name, process, output_path, command))
 
     def _hold_proxies(self) -> None:
         """Has the embedded Toxiproxy occupy the proxies' ports, until the manager makes the proxies themselves."""
@@ -230,40 +239,40 @@ class Local:
         from chaoslab.wire.toxiproxy_package import ToxiproxyServer
 
         ports = {target: self.ports.proxy(target) for target in (*SERVICES, MODEL)}
-        held = [
+        placeholders = [
             {"name": target, "listen": f"{HOST}:{port}", "upstream": f"{HOST}:{NOWHERE}"}
             for target, port in ports.items()
         ]
         with ToxiproxyServer(f"http://{HOST}:{self.ports.toxiproxy}") as toxiproxy:
             try:
-                toxiproxy.populate(held)
+                toxiproxy.populate(placeholders)
             except ToxiproxyError as error:
                 self._check_port(str(error))
                 raise WorldError(f"toxiproxy cannot hold the proxies' ports: {error}") from None
 
-    def _check_port(self, words: str) -> None:
+    def _check_port(self, output: str) -> None:
         """Raises PortTaken if a part's last output says that a port of the lab is in use. It may not have got one for
         another reason, such as a limit of open files."""
-        named = _LISTEN.search(words) if "in use" in words else None
+        named = _LISTEN.search(output) if "in use" in output else None
         for name, port in self.ports.all().items() if named else ():
             if named and str(port) == named["port"]:
-                raise PortTaken(_in_use(name, port, self.ports))
+                raise PortTaken(_describe_taken(name, port, self.ports))
 
-    def _await(self, part: LocalProcess, port: int, path: str) -> None:
+    def _await(self, started: LocalProcess, port: int, path: str) -> None:
         began_s = self.clock.monotonic()
         while True:
-            if part.process.poll() is not None:
-                words = part.last_words()
-                self._check_port(words)
-                raise WorldError(f"{part.name} did not come up: {words}")
-            if part.is_ready and _answers(port, path):
+            if started.process.poll() is not None:
+                output = started.last_words()
+                self._check_port(output)
+                raise WorldError(f"{started.name} did not come up: {output}")
+            if started.is_ready and _does_answer(port, path):
                 return
             if self.clock.monotonic() - began_s > START_S:
-                raise WorldError(f"{part.name} does not answer on {HOST}:{port}{path}; see {part.words}")
+                raise WorldError(f"{started.name} does not answer on {HOST}:{port}{path}; see {started.words}")
             self.clock.sleep(0.02)
 
 
-def _python() -> tuple[str, ...]:
+def _python_command() -> tuple[str, ...]:
     """The command that runs a module of the lab. It searches the current folder only if this process does: a user's
     file may have a part's name."""
     return (sys.executable, "-m") if {"", str(Path.cwd())} & {*sys.path} else (sys.executable, "-P", "-m")
@@ -276,7 +285,7 @@ def _end(processes: Sequence[subprocess.Popen[bytes]]) -> None:
             with contextlib.suppress(OSError):
                 process.stdin.close()
     for process in processes:
-        if _waited(process, END_S) is None:
+        if _wait_for(process, END_S) is None:
             process.kill()
             process.wait()
 
@@ -287,20 +296,20 @@ def _end_for(agent: subprocess.Popen[bytes], reason: str) -> int:
     with contextlib.suppress(OSError):
         agent.stdin.write(reason.encode())
         agent.stdin.close()
-    code = _waited(agent, TOLD_S)
+    code = _wait_for(agent, TOLD_S)
     if code not in (0, LAB_DOWN):
         print(f"the lab is down: {reason}", file=sys.stderr)
     return 0 if code == 0 else LAB_DOWN
 
 
-def _waited(process: subprocess.Popen[bytes], for_s: float) -> int | None:
+def _wait_for(process: subprocess.Popen[bytes], for_s: float) -> int | None:
     try:
         return process.wait(for_s)
     except subprocess.TimeoutExpired:
         return None
 
 
-def _answers(port: int, path: str) -> bool:
+def _does_answer(port: int, path: str) -> bool:
     connection = http.client.HTTPConnection(HOST, port, timeout=2)
     try:
         connection.request("GET", path)
@@ -312,7 +321,7 @@ def _answers(port: int, path: str) -> bool:
 
 
 @contextlib.contextmanager
-def brought_up(
+def bring_up(
     ports: Ports, make: Callable[[Ports], Local], *, now: str, toxiproxy: bool, model: bool, movable: bool,
     bases: Sequence[int] = BASES,
 ) -> Iterator[Local]:  # fmt: skip
@@ -325,42 +334,44 @@ def brought_up(
             try:
                 world.start(now=now, toxiproxy=toxiproxy, model=model)
             except PortTaken:
-                others = [base for base in bases if base not in tried and not _taken(Ports(base))]
-                if not (movable and others):
+                free_bases = [base for base in bases if base not in tried and not _find_taken_port(Ports(base))]
+                if not (movable and free_bases):
                     raise
             else:
                 yield world
                 return
-        print(f"some port from {ports.base} on was taken meanwhile: this lab starts again at {others[0]}", flush=True)
-        ports = Ports(others[0])
+        print(
+            f"some port from {ports.base} on was taken meanwhile: this lab starts again at {free_bases[0]}", flush=True
+        )
+        ports = Ports(free_bases[0])
         tried.add(ports.base)
 
 
-def free_ports(wanted: int | None, clock: Clock) -> Ports:
+def free_ports(base_wanted: int | None, clock: Clock) -> Ports:
     """Free ports: at the wanted base, or at the first of a few bases where all are free.
 
     A run that was just killed may hold its ports for a moment, so a wanted base is waited for. Raises WorldError: names
     what is taken.
     """
-    if wanted is not None:
+    if base_wanted is not None:
         began_s = clock.monotonic()
-        while taken := _taken(Ports(wanted)):
+        while port_in_use := _find_taken_port(Ports(base_wanted)):
             if clock.monotonic() - began_s > FREE_S:
-                raise WorldError(_in_use(*taken, Ports(wanted)))
+                raise WorldError(_describe_taken(*port_in_use, Ports(base_wanted)))
             clock.sleep(0.05)
-        return Ports(wanted)
+        return Ports(base_wanted)
     for base in BASES:
-        if not _taken(Ports(base)):
+        if not _find_taken_port(Ports(base)):
             return Ports(base)
     bases = ", ".join(str(base) for base in BASES)
     raise WorldError(f"ports are in use at each of the bases {bases}: choose one with BASE_PORT")
 
 
-def _in_use(name: str, port: int, ports: Ports) -> str:
+def _describe_taken(name: str, port: int, ports: Ports) -> str:
     return f"port {port} ({name}) is in use: end what holds it, or choose another BASE_PORT than {ports.base}"
 
 
-def _taken(ports: Ports) -> tuple[str, int] | None:
+def _find_taken_port(ports: Ports) -> tuple[str, int] | None:
     for name, port in ports.all().items():
         with socket.socket() as probe:
             # Else a port in TIME_WAIT, which a server may take, would count as taken.

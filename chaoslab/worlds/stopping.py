@@ -41,10 +41,10 @@ class ServiceProcesses(Protocol):
     def is_up(self, service: str) -> bool:
         """True once it answers."""
 
-    def disturb(self, service: str, how: str, share: float) -> None:
+    def disturb(self, service: str, condition: str, share: float) -> None:
         """Does what only a container's engine can: see `Outage.deed`."""
 
-    def heal(self, service: str, how: str) -> None:
+    def heal(self, service: str, condition: str) -> None:
         """Undoes that, or begins to."""
 
 
@@ -78,8 +78,8 @@ class Stopper:
                 else:
                     self._go_on(row)
             except (OSError, subprocess.SubprocessError, LookupError, LogLost) as error:
-                why = f"the process of {row.service} could not be {row.how} and brought back: {error}"
-                self._control.set_outage(row.id, "failed", error=why)
+                reason = f"the process of {row.service} could not be {row.how} and brought back: {error}"
+                self._control.set_outage(row.id, "failed", error=reason)
 
     def looked(self) -> str:
         """Looks; returns the reason, in one line, that it cannot any more, or an empty text."""
@@ -109,16 +109,16 @@ class Stopper:
         self._control.set_outage(row.id, "stopped")
 
     def _go_on(self, row: OutageRow) -> None:
-        found = self._stopped[row.id]
-        if not found.started:
-            if not row.ended and self._clock.monotonic() - found.since_s < row.for_s and not self._limited(row.run):
+        stopped = self._stopped[row.id]
+        if not stopped.started:
+            if not row.ended and self._clock.monotonic() - stopped.since_s < row.for_s and not self._limited(row.run):
                 return
-            found.started = True
+            stopped.started = True
             self._bring_back(row)
         # A process that was paused goes on where it was; any other has to answer again first.
         if row.how != "paused" and not self._processes.is_up(row.service):
             return
-        lasted_s = round(self._clock.monotonic() - found.since_s, 6)
+        lasted_s = round(self._clock.monotonic() - stopped.since_s, 6)
         event = ServiceResumed(target=row.service, how=row.how, lasted_s=lasted_s)
         self._book(row.run).write(event, trial=row.fault["trial"])
         del self._stopped[row.id]
@@ -143,10 +143,10 @@ class Stopper:
 
     def close(self) -> None:
         """Lets every paused process go on, and undoes what an engine did."""
-        for found in self._stopped.values():
-            if found.row.how != "killed" and not found.started:
+        for stopped in self._stopped.values():
+            if stopped.row.how != "killed" and not stopped.started:
                 with contextlib.suppress(OSError, subprocess.SubprocessError):
-                    self._bring_back(found.row)
+                    self._bring_back(stopped.row)
         self._stopped.clear()
         for book in self._books.values():
             book.close()

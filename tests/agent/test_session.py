@@ -12,7 +12,7 @@ import pytest
 
 from chaoslab.agent.prompts import Prompt
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.analysis.verdict.judge import verdicts
+from chaoslab.analysis.verdict.judge import judge_all
 from chaoslab.analysis.verdict.seen import Twin
 from chaoslab.analysis.verdict.table import Outcome, WorldState
 from chaoslab.base.clock import SystemClock, iso
@@ -152,7 +152,7 @@ def test_a_fact_that_nobody_tells_leaves_the_answer_unknown_and_the_effects_judg
     told = session(tmp_path, [says(f"42 on {NOW[:10]}")], prompts=[LEARNT], sums=lambda _: no(503))
     (started,) = told.of(events.PromptStarted)
     assert (started.facts, started.effects, started.stated) == ([[NOW[:10]]], [], True)
-    (verdict,) = verdicts(told.history).values()
+    (verdict,) = judge_all(told.history).values()
     assert (verdict.outcome, verdict.world) == (Outcome.UNKNOWN, WorldState.AS_ASKED)
     assert verdict.why.endswith("cannot be judged: a stated fact could not be looked up by calculate")
 

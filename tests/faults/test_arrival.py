@@ -28,17 +28,17 @@ OF_BYTES = ["bandwidth", "limit_data", "slicer", "slow_close"]
 
 @pytest.mark.parametrize("name", [*OF_BYTES, "jitter", "latency", "reset_peer", "slow_chunks", "timeout"])
 def test_what_arrives_is_what_the_page_says(name: str) -> None:
-    assert arrival.unlike(name, 1) == ""
+    assert arrival.describe_difference(name, 1) == ""
 
 
 @pytest.mark.parametrize("name", OF_BYTES)
 def test_the_check_finds_a_wire_that_passes_all_bytes_as_they_are(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ServiceAttempt, "wire", lambda *_: None)
-    assert arrival.unlike(name, 1)
+    assert arrival.describe_difference(name, 1)
 
 
 def test_a_fault_whose_page_says_nothing_of_pieces_is_not_compared() -> None:
-    assert arrival.unlike("lost_reply", 1) is None
+    assert arrival.describe_difference("lost_reply", 1) is None
 
 
 WHOLE = b"0123456789"

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.verdict.judge import verdicts
+from chaoslab.analysis.verdict.judge import judge_all
 from chaoslab.core.events import FaultInjected, FaultWitnessed
 
 HOST = "api.openai.com"
@@ -70,7 +70,7 @@ def test_a_fault_that_was_injected_and_that_nobody_saw_makes_a_trial_invalid() -
     assert list(trial.history.of(FaultInjected))
     found = (trial.outcome, trial.why)
     assert found == (lab.Outcome.INVALID, f"bandwidth was injected on {HOST} 1.1, and its caller saw nothing of it")
-    assert verdicts(trial.history) == {trial.key: trial.verdict}, "in a report as in Python"
+    assert judge_all(trial.history) == {trial.key: trial.verdict}, "in a report as in Python"
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])

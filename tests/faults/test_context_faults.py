@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaoslab.core.dialog import tool_results, words_of
+from chaoslab.core.dialog import collect_text, tool_results
 from chaoslab.core.exchange import Call
 from chaoslab.core.fault import Fault
 from chaoslab.faults.context.circular_reference import CircularReference
@@ -62,8 +62,8 @@ def test_the_two_name_each_other_by_their_numbers(form: str) -> None:
     first = len(system(form))
     result = first + len(asked(form, 1, 1))
     assert met.injected
-    assert words_of(sent[first]) == f"See message {result + 1}."
-    assert words_of(sent[result]) == f"See message {first + 1}."
+    assert collect_text(sent[first]) == f"See message {result + 1}."
+    assert collect_text(sent[result]) == f"See message {first + 1}."
     changed = [place for place, (was, now) in enumerate(zip(talk, sent, strict=True)) if was != now]
     assert changed == [first, result]
     assert accepted(call, sent)
@@ -75,7 +75,7 @@ def test_two_change_if_there_are_two_and_a_provider_takes_them(call: Call, point
     met, sent = met_by(CircularReference(point), call)
     assert accepted(call, sent)
     roles = [role(message) for message in given_]
-    results = [each for each, message in zip(roles, given_, strict=True) if each == "tool" and words_of(message)]
+    results = [each for each, message in zip(roles, given_, strict=True) if each == "tool" and collect_text(message)]
     assert met.injected == (roles.count("user") - 1 + len(results) >= 2)
     changed = [place for place, (was, now) in enumerate(zip(given_, sent, strict=True)) if was != now]
     assert len(changed) == 2 * met.injected
@@ -93,7 +93,7 @@ def test_the_wishes_stay_and_the_deeds_vanish(form: str) -> None:
     sent = met_by(CompactContext(), request(form, [*system(form), *older, *last]))[1]
     summary = sent[len(system(form))]
     assert sent == [*system(form), summary, *last]
-    assert words_of(summary) == "Summary of the conversation so far. The user asked:\n- refund order 17"
+    assert collect_text(summary) == "Summary of the conversation so far. The user asked:\n- refund order 17"
 
 
 @given(dialogs())
@@ -180,9 +180,11 @@ def test_there_is_one_message_more_and_a_provider_takes_them(call: Call, point: 
 def test_utf8_is_read_as_latin_1(form: str) -> None:
     talk = [*system(form), said(form, "user", "café"), *asked(form, 1, 1)]
     sent = met_by(GarbleContext(), request(form, talk))[1]
-    assert [words_of(message) for message in sent if "é" in words_of(message)] == [words_of(m) for m in system(form)]
-    assert words_of(sent[len(system(form))]) == "cafÃ©"
-    assert words_of(sent[-1]) == "rÃ©sultat call-1-0"
+    assert [collect_text(message) for message in sent if "é" in collect_text(message)] == [
+        collect_text(m) for m in system(form)
+    ]
+    assert collect_text(sent[len(system(form))]) == "cafÃ©"
+    assert collect_text(sent[-1]) == "rÃ©sultat call-1-0"
 
 
 def test_replacement_keeps_the_length() -> None:
@@ -204,7 +206,7 @@ def test_a_provider_takes_it_and_only_words_change(call: Call, kind: str, part: 
     met, sent = met_by(GarbleContext(kind, part), call)  # type: ignore[arg-type]
     assert accepted(call, sent)
     assert len(sent) == len(given_)
-    heard = [words_of(message) for message in given_ if call.dialog.role(message) != "system"]
+    heard = [collect_text(message) for message in given_ if call.dialog.role(message) != "system"]
     assert met.injected == any(not words.isascii() for words in heard)
 
 
@@ -236,13 +238,13 @@ def test_a_provider_takes_it_and_one_message_differs(call: Call, kind: str) -> N
     assert accepted(call, sent)
     (place,) = (n for n, (old, new) in enumerate(zip(given_, sent, strict=True)) if old != new)
     assert call.dialog.role(given_[place]) == "user"
-    assert words_of(sent[place])
+    assert collect_text(sent[place])
 
 
 @given(st.text())
 def test_typing_errors_lose_no_letter(text: str) -> None:
     sent = met_by(GarbleInput(), request("chat", [said("chat", "user", text)]))[1]
-    assert sorted(words_of(sent[0])) == sorted(text)
+    assert sorted(collect_text(sent[0])) == sorted(text)
 
 
 # overflow_context: Text that has nothing to do with the task fills the context.
@@ -253,7 +255,7 @@ def test_the_filler_stands_before_the_newest_message_of_the_user(form: str) -> N
     talk = [said(form, "user", "one"), said(form, "assistant", "two"), said(form, "user", "three"), *asked(form, 1, 2)]
     sent = met_by(OverflowContext(1000), request(form, talk))[1]
     assert [*sent[:2], *sent[3:]] == talk
-    assert len(words_of(sent[2]).split()) == 1000
+    assert len(collect_text(sent[2]).split()) == 1000
 
 
 @given(dialogs(), st.integers(1, 50))

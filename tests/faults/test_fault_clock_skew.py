@@ -166,4 +166,4 @@ def test_real_time_has_one_clock_for_all() -> None:
     with pytest.raises(ValueError, match=line):
         lab.run(lambda _: issue(), "go", reads=[issue], world="local", faults=[fault])
     with pytest.raises(ValueError, match="moves a wall clock"):
-        gateway.plan_of(["clock_skew:crm"], None, 1, None)
+        gateway.parse_plan(["clock_skew:crm"], None, 1, None)

@@ -39,7 +39,7 @@ from chaoslab.faults.network.tls_failure import TlsFailure
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.wire import fault_lifecycle, toxics
-from chaoslab.wire.fault_lifecycle import in_toxiproxys_words
+from chaoslab.wire.fault_lifecycle import make_toxic_info
 from tests.event_parts import call_at, fault_at
 from tests.faults.fault_parts import Target, meet, saw
 from tests.measure_parts import errors
@@ -249,7 +249,7 @@ def test_the_watch_of_another_process_may_run_two_milliseconds_ahead(
 )
 def test_it_is_toxiproxys_toxic(fault: Fault, carried: list[Toxic], words: dict[str, int]) -> None:
     assert fault.toxics() == tuple(carried)
-    assert {name: value for each in carried for name, value in in_toxiproxys_words(each).attributes.items()} == words
+    assert {name: value for each in carried for name, value in make_toxic_info(each).attributes.items()} == words
 
 
 @pytest.mark.parametrize("make", [ResetPeer, Timeout])
@@ -424,7 +424,7 @@ def test_a_lane_lets_a_shorter_answer_through_and_says_so() -> None:
     call = Call("shop", "GET /", "p1.r1", 1, 1)
 
     def healed(seen: Observation) -> tuple[bool, str]:
-        (event,) = fault_lifecycle.healed([ActiveFault("cut", "limit_data", LimitData(60))], call, seen)
+        (event,) = fault_lifecycle.report_healed([ActiveFault("cut", "limit_data", LimitData(60))], call, seen)
         assert isinstance(event, FaultHealed)
         return event.witnessed, event.idle
 
@@ -468,7 +468,7 @@ def test_a_lane_lets_a_shorter_answer_through_and_says_so_of_slow_close() -> Non
 
 def test_its_toxics_cut_first_and_then_close_late() -> None:
     assert SLOW.toxics() == (*LimitData(30).toxics(), Toxic("slow_close", "downstream", {"delay_s": 1.5}))
-    limit, slow = map(in_toxiproxys_words, SLOW.toxics())
+    limit, slow = map(make_toxic_info, SLOW.toxics())
     assert (limit.attributes, slow.attributes) == ({"bytes": 30}, {"delay": 1500})
     chain = Pipeline()
     for each in (limit, slow):

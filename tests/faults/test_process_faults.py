@@ -25,7 +25,7 @@ from chaoslab.execution.upstreams import check_refusing
 from chaoslab.faults.process.crash_after_effect import CrashAfterEffect
 from chaoslab.faults.process.service_down import ServiceDown
 from chaoslab.faults.process.service_paused import ServicePaused
-from chaoslab.lab.launch import spec_of
+from chaoslab.lab.launch import make_spec
 from tests.faults.fault_parts import Target, meet, saw
 from tests.waiting import together
 from tests.worlds.virtual.patch_parts import in_place
@@ -259,7 +259,7 @@ def test_a_target_without_a_process_is_told_what_has_one() -> None:
     with pytest.raises(
         SettingError, match="'service_down@search', which stops a tool's process, and the virtual world"
     ):
-        spec_of(Settings().override({"FAULTS": "service_down@search:0.1", "WORLD": "virtual"}), [])
+        make_spec(Settings().override({"FAULTS": "service_down@search:0.1", "WORLD": "virtual"}), [])
     with pytest.raises(SettingError, match="service_down stops the process of a service, not of the model"):
         from_settings(Settings().override({"FAULTS": "service_down@model:0.1"}))
     assert from_settings(Settings().override({"FAULTS": "service_down@search:0.1"})).of_process == ("search",)

@@ -13,9 +13,9 @@ from wsgiref.simple_server import WSGIRequestHandler, make_server
 from chaoslab.core.events import PromptStarted
 from chaoslab.core.limits import Limits
 from chaoslab.record.history import History
-from chaoslab.reports.places import read
-from chaoslab.seams.gateway.routes import routes
-from chaoslab.surfaces.gateway import RunningGateway, finished, gateway, plan_of
+from chaoslab.reports.places import read_history
+from chaoslab.seams.gateway.routes import parse_routes
+from chaoslab.surfaces.gateway import RunningGateway, gateway, parse_plan, write_end
 
 
 class Shop(BaseHTTPRequestHandler):
@@ -133,8 +133,8 @@ def standing(
     **more: Any,
 ) -> Iterator[RunningGateway]:
     """A gateway with these routes and faults; with a proxy, if it is told what to do with hosts elsewhere."""
-    known = routes(route, hosts=bool(elsewhere))
-    plan = plan_of([json.dumps(fault) for fault in faults], None, 1, known, hosts=bool(elsewhere))
+    known = parse_routes(route, hosts=bool(elsewhere))
+    plan = parse_plan([json.dumps(fault) for fault in faults], None, 1, known, hosts=bool(elsewhere))
     plan = replace(plan, limits=(*plan.limits, *limits))
     started = PromptStarted(prompt_index=1, prompt="test", effects=None)
     proxy = (proxy_port, elsewhere) if elsewhere else None
@@ -143,8 +143,8 @@ def standing(
     ) as running:
         yield running
         running.end()
-        finished(running.book, prompt="test", answer="done", seconds=1.0)
+        write_end(running.book, prompt="test", answer="done", seconds=1.0)
 
 
 def history(logs: Path) -> History:
-    return read("latest", logs=logs)
+    return read_history("latest", logs=logs)

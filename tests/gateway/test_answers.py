@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from chaoslab.core.exchange import Failure
-from chaoslab.seams.gateway._upstream import GatewayAnswer, OwnAnswer, Upstream, by_way_of
+from chaoslab.seams.gateway._upstream import GatewayAnswer, OwnAnswer, Upstream, address_through
 from chaoslab.seams.gateway._upstream import _Protocol as Protocol
 from chaoslab.seams.gateway.routes import GatewayRoute, proxy_for
 from tests.told import in_a_loop
@@ -40,7 +40,7 @@ def test_the_proxy_of_the_environment_is_on_the_way_to_what_is_not_here(
 
 
 def test_a_proxy_on_the_way_is_connected_to_at_its_port() -> None:
-    found = [by_way_of(CRM, urlsplit(way)) for way in ("http://ann:w@proxy:3128", "http://proxy", "")]
+    found = [address_through(CRM, urlsplit(way)) for way in ("http://ann:w@proxy:3128", "http://proxy", "")]
     assert found == [("proxy", 3128), ("proxy", 80), ("crm.test", 80)]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from chaoslab.cli.gateway import stop_if
+from chaoslab.cli.gateway import parse_stop_if
 from chaoslab.core.events import FaultWitnessed, LabWarning
 from tests import warm
 from tests.gateway.parts import history, shop
@@ -106,6 +106,6 @@ def test_faults_end_by_themselves(options: Sequence[str], found: list[int], why:
 def test_a_bound_is_a_share_and_a_time(text: str, found: tuple[float, float] | str) -> None:
     if isinstance(found, str):
         with pytest.raises(ValueError, match=f"^--stop-if {text!r} should be {found}"):
-            stop_if(text)
+            parse_stop_if(text)
     else:
-        assert stop_if(text) == found
+        assert parse_stop_if(text) == found

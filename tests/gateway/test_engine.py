@@ -22,8 +22,15 @@ from chaoslab.core.events import CallFinished, CallStarted, Effect
 from chaoslab.core.exchange import Failure
 from chaoslab.record.log import LogLost
 from chaoslab.seams.gateway._connection import Exchange
-from chaoslab.seams.gateway._upstream import ServiceAnswer, Upstream, first_line, head_for, in_words, why
-from chaoslab.seams.gateway.engine import running
+from chaoslab.seams.gateway._upstream import (
+    ServiceAnswer,
+    Upstream,
+    build_head,
+    describe_error,
+    describe_exception,
+    first_line,
+)
+from chaoslab.seams.gateway.engine import run_gateway
 from chaoslab.seams.gateway.routes import GatewayRoute
 from chaoslab.wire.http1 import CHUNKED
 from tests.gateway.parts import history, shop, standing
@@ -427,7 +434,7 @@ def test_a_service_is_asked_for_nothing_when_the_log_is_lost(tmp_path: Path) -> 
     ],
 )
 def test_what_openssl_says_is_told_in_plain_letters(error: Any, words: str) -> None:
-    assert in_words(error) == words
+    assert describe_exception(error) == words
 
 
 @pytest.mark.parametrize(
@@ -442,7 +449,7 @@ def test_what_openssl_says_is_told_in_plain_letters(error: Any, words: str) -> N
     ],
 )
 def test_the_reason_of_a_broken_connection_is_the_system_s(error: BaseException, words: str) -> None:
-    assert why(error) == words
+    assert describe_error(error) == words
     assert first_line("\n400, message:\n  Bad status line:\n\n  b'x'") == "400, message"
 
 
@@ -462,7 +469,7 @@ def test_the_reason_of_a_broken_connection_is_the_system_s(error: BaseException,
 def test_a_service_gets_its_own_host_one_length_and_no_field_of_the_hop(
     method: str, fields: list[tuple[str, str]], length: int, sent: str
 ) -> None:
-    head = head_for(GatewayRoute("crm", "http", "crm.test", 8080, "/api"), method, "/x", fields, length).decode()
+    head = build_head(GatewayRoute("crm", "http", "crm.test", 8080, "/api"), method, "/x", fields, length).decode()
     assert head == f"{method} /api/x HTTP/1.1\r\nHost: crm.test:8080\r\n{sent}\r\n\r\n"
 
 
@@ -588,7 +595,7 @@ def test_a_gateway_that_has_ended_does_no_more() -> None:
                     await asyncio.sleep(0)
             over.append(threading.get_ident())
 
-    with running(cast(Any, None), {}, beside):
+    with run_gateway(cast(Any, None), {}, beside):
         assert begun.wait(20)
     assert len(over) == 1
     assert threading.get_ident() not in over

@@ -17,7 +17,7 @@ from chaoslab.cli import main
 from chaoslab.core.events import FaultWitnessed
 from chaoslab.lab.recorded_run import Unrepeatable
 from chaoslab.lab.recorded_run import read as remember
-from chaoslab.reports.show import render
+from chaoslab.reports.show import render_stories
 from tests.gateway.parts import history, shop
 from tests.seams.lab_parts import eventually
 
@@ -124,7 +124,7 @@ def test_a_fault_that_meets_nobody_proves_nothing(crm: str, tmp_path: Path, capf
     assert exec_(tmp_path, crm, quiet, "--fault", "lost_reply:crm", "--fact", "30") == 4
     *_, said = capfd.readouterr().err.splitlines()
     assert said == "chaoslab: proves nothing: 'lost_reply on crm' hit nothing: nothing called crm"
-    assert "     not met  'lost_reply on crm' hit nothing: nothing called crm\n" in render(history(tmp_path))
+    assert "     not met  'lost_reply on crm' hit nothing: nothing called crm\n" in render_stories(history(tmp_path))
     failing = [sys.executable, "-c", "raise SystemExit(5)"]
     assert exec_(tmp_path, crm, failing, "--fault", "lost_reply:crm") == 5
 

@@ -20,8 +20,8 @@ import requests
 import trustme
 
 from chaoslab.core.events import CallFinished, FaultWitnessed, LabWarning
-from chaoslab.seams.gateway._upstream import head_of
-from chaoslab.seams.gateway.forward import _turned_down
+from chaoslab.seams.gateway._upstream import read_head
+from chaoslab.seams.gateway.forward import _explain_distrust
 from chaoslab.wire.http1 import HEAD_MAX
 from tests.gateway.parts import history, shop, standing
 from tests.seams.lab_parts import eventually
@@ -31,7 +31,7 @@ from tests.seams.lab_parts import eventually
 def test_a_connection_without_a_whole_head_is_given_up(sent: bytes) -> None:
     async def read() -> bytes:
         there.setblocking(False)
-        return await asyncio.wait_for(head_of(there), 10.0)
+        return await asyncio.wait_for(read_head(there), 10.0)
 
     here, there = socket.socketpair()
     with here, there:
@@ -294,7 +294,7 @@ def test_a_key_is_never_written_down(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_a_handshake_that_ended_otherwise_is_told_in_its_own_words() -> None:
-    assert _turned_down(ValueError("it is no name")) == "it is no name"
+    assert _explain_distrust(ValueError("it is no name")) == "it is no name"
 
 
 def test_a_hosts_whole_name_with_its_dot_is_the_same_host(tmp_path: Path) -> None:

@@ -20,8 +20,8 @@ import chaoslab as lab
 from chaoslab.base.clock import system
 from chaoslab.base.jsonable import TEXT_MAX
 from chaoslab.core.events import CallFinished, CallStarted, Effect, FaultWitnessed, LabWarning, Replied, Usage
-from chaoslab.seams.gateway.routes import is_host, routes
-from chaoslab.surfaces.gateway import plan_of
+from chaoslab.seams.gateway.routes import is_host, parse_routes
+from chaoslab.surfaces.gateway import parse_plan
 from chaoslab.wire.http1 import BODY_MAX
 from tests.gateway.parts import Shop, history, on_loopback, shop, standing
 from tests.measure_parts import calls, uninjected
@@ -273,9 +273,9 @@ def test_a_route_is_a_model_by_what_is_asked(model: str, crm: str, tmp_path: Pat
 
 
 def test_a_fault_that_a_models_format_cannot_say_is_refused() -> None:
-    known = routes(["gemini=https://generativelanguage.googleapis.com"])
+    known = parse_routes(["gemini=https://generativelanguage.googleapis.com"])
     with pytest.raises(ValueError, match="and those of gemini are objects: inject malformed_arguments"):
-        plan_of(['{"fault": "cut_arguments", "target": "gemini"}'], None, 1, known)
+        parse_plan(['{"fault": "cut_arguments", "target": "gemini"}'], None, 1, known)
 
 
 def test_bodies_over_the_bound_pass_whole(crm: str, tmp_path: Path) -> None:
@@ -412,20 +412,20 @@ def test_a_models_route_has_no_effects_and_its_usage_is_counted(model: str, tmp_
 )
 def test_a_wrong_route_is_one_line(texts: list[str], line: str) -> None:
     with pytest.raises(ValueError, match="rout") as told:
-        routes(texts)
+        parse_routes(texts)
     assert str(told.value).startswith(line)
 
 
 def test_a_host_has_a_port_that_there_is() -> None:
     named = ["crm.test:1", "crm.test:65535", "crm.test", "b.test:8080=http://crm.test", "c.test=https://[::1]:8/v1/"]
-    assert [(each.url, each.near) for each in routes(named, hosts=True).values()] == [
+    assert [(each.url, each.near) for each in parse_routes(named, hosts=True).values()] == [
         ("http://crm.test:1", False), ("http://crm.test:65535", False), ("https://crm.test", False),
         ("http://crm.test", False), ("https://[::1]:8/v1", True),
     ]  # fmt: skip
-    assert routes([], hosts=True) == {}
+    assert parse_routes([], hosts=True) == {}
     for port in (0, 65536):
         with pytest.raises(ValueError, match=rf"^the host crm\.test:{port} should have a port from 1 to 65535$"):
-            routes([f"crm.test:{port}"], hosts=True)
+            parse_routes([f"crm.test:{port}"], hosts=True)
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ from chaoslab.core.events import (
 from chaoslab.record.history import History
 from chaoslab.seams.functions.seam import FunctionSeam
 from chaoslab.seams.protocols import mcp
-from chaoslab.surfaces.gateway import live, plan_of, trial_of
+from chaoslab.surfaces.gateway import make_prompt_start, open_live_log, parse_plan
 from chaoslab.surfaces.mcp_proxy import Ask, McpProxy, Patience, ProxySession
 from chaoslab.surfaces.sessions import find_given_up
 from tests import warm
@@ -155,7 +155,7 @@ def test_what_was_stated_is_judged_at_the_end(
 ) -> None:
     def serve(proxied: Callable[[Ask], McpProxy]) -> int:
         def answered(line: bytes) -> None:
-            answer = {"jsonrpc": "2.0", "id": json.loads(line)["id"], "result": mcp.said("done")}
+            answer = {"jsonrpc": "2.0", "id": json.loads(line)["id"], "result": mcp.make_text_result("done")}
             proxy.from_server(json.dumps(answer).encode() + b"\n")
 
         proxy = proxied(answered)
@@ -163,7 +163,7 @@ def test_what_was_stated_is_judged_at_the_end(
             proxy.from_client(json.dumps({**ASKED, "id": number}).encode())
         return 0
 
-    session = ProxySession(plan_of([], None, 1, None), tmp_path, [fact], [{"effect": "refund", "order": 17}])
+    session = ProxySession(parse_plan([], None, 1, None), tmp_path, [fact], [{"effect": "refund", "order": 17}])
     assert (session.run("a shop", serve), capsys.readouterr().err.partition(" – ")[0]) == (code, f"chaoslab: {verdict}")
 
 
@@ -194,8 +194,8 @@ class Between:
 
 @contextmanager
 def between(logs: Path, *faults: str) -> Iterator[Between]:
-    plan = plan_of(faults, None, 1, None)
-    with live(plan, logs=logs, settings={}, started=trial_of("x", [], None)) as book:
+    plan = parse_plan(faults, None, 1, None)
+    with open_live_log(plan, logs=logs, settings={}, started=make_prompt_start("x", [], None)) as book:
         patience, told, asked = Patience(), list[dict[str, Any]](), threading.Event()
         seam = FunctionSeam(plan, timeout_s=20, clock=patience)
         seam.begin(book)
@@ -287,7 +287,7 @@ def test_the_list_of_tools_may_be_a_target(tmp_path: Path) -> None:
 def test_a_fault_that_holds_an_answer_back_is_met_when_its_client_goes(how: str, fault: str, tmp_path: Path) -> None:
     with between(tmp_path, fault) as there:
         there.client(ASKED)
-        there.server(result=mcp.said("refunded"))
+        there.server(result=mcp.make_text_result("refunded"))
         eventually(lambda: any(True for _ in history(tmp_path).of(FaultInjected)))
         there.client(CANCELS) if how == "cancels" else there.proxy.left()
         assert there.end == (False, "cancelled", False, ["lost_reply" if "latency" not in fault else "latency"])
@@ -300,7 +300,7 @@ def test_a_call_that_its_client_cancels_while_the_server_is_at_work_is_given_up(
         there.asked.wait(20)
         there.client(CANCELS)
         assert there.end == (False, "cancelled", True, [])
-        there.server(result=mcp.said("refunded"))  # which nobody waits for
+        there.server(result=mcp.make_text_result("refunded"))  # which nobody waits for
         assert there.told == []
 
 
@@ -309,10 +309,10 @@ def test_a_client_that_has_closed_its_end_may_still_read_the_answer(tmp_path: Pa
         there.client(ASKED)
         there.asked.wait(20)
         there.proxy.left()
-        there.server(result=mcp.said("refunded"))
+        there.server(result=mcp.make_text_result("refunded"))
         assert there.end == (True, None, False, [])
         eventually(lambda: bool(there.told))
-        assert [answer["result"] for answer in there.told] == [mcp.said("refunded")]
+        assert [answer["result"] for answer in there.told] == [mcp.make_text_result("refunded")]
 
 
 @pytest.mark.parametrize("left", [False, True])
@@ -332,7 +332,7 @@ def test_a_server_that_ends_has_failed_whoever_waits_for_it(tmp_path: Path, *, l
 def test_a_tool_whose_own_error_is_the_word_cancelled_has_failed(tmp_path: Path) -> None:
     with between(tmp_path) as there:
         there.client(ASKED)
-        there.server(result={**mcp.said("cancelled"), "isError": True})
+        there.server(result={**mcp.make_text_result("cancelled"), "isError": True})
         assert there.end == (False, "'cancelled'", False, [])
 
 
@@ -345,8 +345,8 @@ def test_a_server_that_ends_ends_the_proxy_though_its_client_stays(tmp_path: Pat
 def test_a_batch_is_answered_in_one_line_and_each_of_its_calls_meets_the_faults(tmp_path: Path) -> None:
     batch = [{**ASKED, "id": number} for number in (1, 2)] + [{"jsonrpc": "2.0", "method": "notifications/x"}]
     lines = list[bytes]()
-    plan = plan_of(['{"fault": "tool_error", "target": "refund", "calls": [1]}'], None, 1, None)
-    with live(plan, logs=tmp_path, settings={}, started=trial_of("x", [], None)) as book:
+    plan = parse_plan(['{"fault": "tool_error", "target": "refund", "calls": [1]}'], None, 1, None)
+    with open_live_log(plan, logs=tmp_path, settings={}, started=make_prompt_start("x", [], None)) as book:
         patience = Patience()
         seam = FunctionSeam(plan, timeout_s=20, clock=patience)
         seam.begin(book)
@@ -354,7 +354,7 @@ def test_a_batch_is_answered_in_one_line_and_each_of_its_calls_meets_the_faults(
         def ask(line: bytes) -> None:
             message = json.loads(line)
             if "id" in message:
-                answer = {"jsonrpc": "2.0", "id": message["id"], "result": mcp.said("refunded")}
+                answer = {"jsonrpc": "2.0", "id": message["id"], "result": mcp.make_text_result("refunded")}
                 proxy.from_server(json.dumps(answer).encode() + b"\n")
 
         proxy = McpProxy(seam, patience, lines.append, ask)
@@ -371,7 +371,9 @@ def test_the_effect_of_a_task_is_that_of_its_result(asks: int, tmp_path: Path, *
         def answered(line: bytes) -> None:
             message = json.loads(line)
             task = {"taskId": "t1", "status": "working"}
-            result = {"task": task} if "name" in message["params"] else {**mcp.said("done"), "isError": failed}
+            result = (
+                {"task": task} if "name" in message["params"] else {**mcp.make_text_result("done"), "isError": failed}
+            )
             answer = {"jsonrpc": "2.0", "id": message["id"], "result": result}
             proxy.from_server(json.dumps(answer).encode() + b"\n")
 
@@ -387,7 +389,7 @@ def test_the_effect_of_a_task_is_that_of_its_result(asks: int, tmp_path: Path, *
     def ended(number: int) -> bool:
         return len([*history(tmp_path).of(CallFinished)]) == number
 
-    session = ProxySession(plan_of([], None, 1, None), tmp_path, [], [{"effect": "refund", "order": 17}])
+    session = ProxySession(parse_plan([], None, 1, None), tmp_path, [], [{"effect": "refund", "order": 17}])
     session.run("a shop", serve)
     found = history(tmp_path)
     assert [event.content for _, event in found.of(Effect)] == [] if failed else [{"order": 17}]
@@ -446,8 +448,8 @@ def test_a_list_of_tools_may_come_in_two_pages_though_its_server_has_one(tmp_pat
     asked = list[dict[str, Any]]()
 
     def pages(logs: Path) -> Iterator[dict[str, Any]]:
-        plan = plan_of(['{"fault": "tool_list", "target": "tools/list", "how": "paged"}'], None, 1, None)
-        with live(plan, logs=logs, settings={}, started=trial_of("x", [], None)) as book:
+        plan = parse_plan(['{"fault": "tool_list", "target": "tools/list", "how": "paged"}'], None, 1, None)
+        with open_live_log(plan, logs=logs, settings={}, started=make_prompt_start("x", [], None)) as book:
             patience, told = Patience(), list[dict[str, Any]]()
             seam = FunctionSeam(plan, timeout_s=20, clock=patience)
             seam.begin(book)

@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 from chaoslab.core.events import CallStarted, FaultWitnessed
-from chaoslab.seams.gateway.routes import routes
-from chaoslab.surfaces.gateway import ports_of
+from chaoslab.seams.gateway.routes import parse_routes
+from chaoslab.surfaces.gateway import parse_ports
 from tests import warm
 from tests.gateway.parts import history, standing
 from tests.gateway.test_exec import exec_
@@ -88,7 +88,7 @@ def test_a_gateway_whose_fault_meets_nobody_proves_nothing(crm: str, tmp_path: P
 )
 def test_a_mistake_is_one_line(texts: list[str], line: str) -> None:
     with pytest.raises((ValueError, LookupError)) as told:
-        ports_of(texts, routes(["crm=http://a"]))
+        parse_ports(texts, parse_routes(["crm=http://a"]))
     assert str(told.value.args[0]).startswith(line)
 
 

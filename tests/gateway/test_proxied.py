@@ -16,9 +16,9 @@ import pytest
 import trustme
 
 from chaoslab.core.events import CallFinished
-from chaoslab.execution.upstreams import without_proxy
+from chaoslab.execution.upstreams import bypass_proxy
 from chaoslab.seams.gateway import _upstream as upstream
-from chaoslab.seams.gateway.routes import check_reached, routes
+from chaoslab.seams.gateway.routes import check_reached, parse_routes
 from tests.gateway.parts import history, shop, standing
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -118,13 +118,13 @@ def test_a_proxy_is_sent_the_name_and_the_password_of_its_address(given: str, se
 
 
 def test_a_program_is_told_that_this_machine_needs_none() -> None:
-    assert without_proxy({"NO_PROXY": "inner.test"}) == {
+    assert bypass_proxy({"NO_PROXY": "inner.test"}) == {
         "NO_PROXY": "inner.test,127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost"
     }  # fmt: skip
 
 
 def test_what_is_elsewhere_is_not_asked_whether_it_is_there() -> None:
-    far, near = routes(["a=https://nowhere.invalid", "b=http://127.0.0.1:1"]).values()
+    far, near = parse_routes(["a=https://nowhere.invalid", "b=http://127.0.0.1:1"]).values()
     check_reached(far, only_here=True)
     for where, only_here in ((far, False), (near, True)):
         with pytest.raises(LookupError, match=r"^the upstream . \(.*\) cannot be reached: .*: start it first$"):

@@ -3,9 +3,9 @@
 import pytest
 
 from chaoslab.seams.gateway._rewriting import Rewriting
-from chaoslab.seams.gateway.routes import routes
+from chaoslab.seams.gateway.routes import parse_routes
 
-KNOWN = routes(["crm=http://127.0.0.1:9000", "api=https://api.test/v1", "shop=http://localhost:9100/shop"])
+KNOWN = parse_routes(["crm=http://127.0.0.1:9000", "api=https://api.test/v1", "shop=http://localhost:9100/shop"])
 HERE = "http://127.0.0.1:8888"
 PREFIXES = {name: f"{HERE}/{name}" for name in KNOWN}
 

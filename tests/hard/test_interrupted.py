@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab.analysis.verdict.judge import verdicts
+from chaoslab.analysis.verdict.judge import judge_all
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.core.events import PromptFinished, RunFinished
 from chaoslab.record.history import History
@@ -63,7 +63,7 @@ def test_within_a_prompt(tmp_path: Path, moment: str) -> None:
         finished = len(list(history.of(PromptFinished)))
         assert (end.reason, end.processed) == ("interrupted", finished)
         assert "interrupted after" in it.said
-        outcomes = [verdict.outcome for verdict in verdicts(history).values()]
+        outcomes = [verdict.outcome for verdict in judge_all(history).values()]
         assert outcomes[-1] is Outcome.UNFINISHED
         assert Outcome.INVALID not in outcomes
         assert outcomes.count(Outcome.UNFINISHED) == 1

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab.analysis.verdict.judge import verdicts
+from chaoslab.analysis.verdict.judge import judge_all
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.clock import system
 from chaoslab.config.settings import Settings
@@ -78,7 +78,7 @@ def test_a_part_that_is_killed_ends_the_run_and_loses_nothing(tmp_path: Path, vi
     assert len(history.records) > 10
     ended = [event.reason for _, event in history.of(events.RunFinished)]
     assert ended == ([] if victim == "agent" else ["lab_down"])
-    outcomes = [verdict.outcome for verdict in verdicts(history).values()]
+    outcomes = [verdict.outcome for verdict in judge_all(history).values()]
     assert outcomes[-1] is Outcome.UNFINISHED
     if victim == "manager":  # who leaves the most behind
         again = chaoslab(
@@ -122,7 +122,7 @@ def test_a_part_that_is_killed_and_started_again(tmp_path: Path, victim: str) ->
         assert (end.reason, end.processed) == ("done", 16)
         assert [event.what for _, event in history.of(events.LabDisturbed)] == ["Toxiproxy was restarted"]
         hit = {record.trial for record, _ in history.of(events.CallDisturbed)}
-        assert {t for t, v in verdicts(history).items() if v.outcome is Outcome.INVALID} == hit
+        assert {t for t, v in judge_all(history).items() if v.outcome is Outcome.INVALID} == hit
         assert len(hit) < 4
     else:
         assert (agent.returncode, end.reason) == (3, "lab_down")

@@ -38,7 +38,7 @@ from chaoslab.flask_tools import messaging as messaging_desk
 from chaoslab.flask_tools.app import app_of, create_app
 from chaoslab.flask_tools.ledger import Folders
 from chaoslab.flask_tools.service_module import Answer, Route, ServiceModule, ServiceRequest
-from chaoslab.lab.launch import leave
+from chaoslab.lab.launch import report_end
 from chaoslab.record.history import History
 from chaoslab.record.log import Log, LogLost
 from chaoslab.record.runs import Run
@@ -517,7 +517,7 @@ def test_a_lab_whose_pictures_do_not_fit_has_its_figures_all_the_same(
     folder = told(here)
     (here / "charts").mkdir()
     with small_disk(here / "charts", kib=8):
-        assert [leave(folder, code) for code in (0, 3)] == [3, 3]
+        assert [report_end(folder, code) for code in (0, 3)] == [3, 3]
         assert list((here / "charts").iterdir()) == []
     out, words = capsys.readouterr()
     assert words == "cannot draw into charts/success_rate.png: No space left on device\n" * 2

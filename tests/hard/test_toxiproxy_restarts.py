@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from chaoslab.analysis.verdict.judge import verdicts
+from chaoslab.analysis.verdict.judge import judge_all
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.identity import Requests, TrialId
 from chaoslab.core import events
@@ -239,7 +239,7 @@ def test_a_run_under_load_goes_on_over_two_restarts_and_a_third_in_the_middle_of
         await asyncio.gather(strike(), *(one(number) for number in range(1, trials + 1)))
 
     history = with_lab(tmp_path, server, plan, story)
-    judged = verdicts(history)
+    judged = judge_all(history)
     hit = {record.trial for record, _ in history.of(events.CallDisturbed)}
     assert len(judged) == trials
     assert {trial for trial, v in judged.items() if v.outcome is Outcome.INVALID} == hit

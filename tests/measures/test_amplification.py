@@ -16,7 +16,7 @@ from chaoslab.analysis.measures._amplification import AGENT, CLIENT, PROMPT, SDK
 from chaoslab.core.events import AttemptRef, CallStarted, Event, Fallback, FaultWitnessed, PromptAttempt, Retry
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
-from chaoslab.seams._client_retry import stated
+from chaoslab.seams._client_retry import parse_count
 from tests.measure_parts import amplification
 
 MODEL = "api.openai.com"
@@ -135,7 +135,7 @@ def test_only_the_lines_of_further_attempts_hold_the_clients_count(tmp_path: Pat
     ("header", "count"), [("0", 0), ("12", 12), ("", None), ("-1", None), ("two", None), ("²", None), ("9" * 99, None)]
 )
 def test_a_count_is_taken_from_digits_alone(header: str, count: int | None) -> None:
-    assert stated(header) == count
+    assert parse_count(header) == count
 
 
 def test_equal_calls_that_are_made_together_are_no_retries() -> None:

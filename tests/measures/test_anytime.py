@@ -6,11 +6,11 @@ from chaoslab.analysis.measures.anytime import (
     PairCounts,
     change_evidence,
     change_interval,
-    decides,
-    detectable,
+    compute_power,
+    count_pairs_needed,
+    decision_bounds,
+    detectable_change,
     e_value,
-    pairs_needed,
-    power,
 )
 from chaoslab.analysis.measures.intervals import student_t
 from chaoslab.base.dice import Dice
@@ -24,7 +24,7 @@ def test_the_evidence_is_a_losing_bet_where_it_is_better_and_no_number_that_json
 
 
 def test_seven_pairs_of_seven_decide_and_six_do_not() -> None:
-    bounds = decides(0.05)
+    bounds = decision_bounds(0.05)
     assert [bounds[n] <= n for n in (5, 6, 7, 8)] == [False, False, True, True]
     for discordant in (20, 100):
         worse = bounds[discordant]
@@ -33,7 +33,7 @@ def test_seven_pairs_of_seven_decide_and_six_do_not() -> None:
 
 @pytest.mark.parametrize(("worse", "better", "pairs"), [(0.25, 0.05, 60), (0.12, 0.02, 100)])
 def test_the_power_is_that_of_simulated_comparisons(worse: float, better: float, pairs: int) -> None:
-    draw, bounds, shown, runs = Dice(1, "power", pairs).stream().random, decides(0.05), 0, 1500
+    draw, bounds, shown, runs = Dice(1, "power", pairs).stream().random, decision_bounds(0.05), 0, 1500
     for _ in range(runs):
         counts = [0, 0]
         for _ in range(pairs):
@@ -43,7 +43,7 @@ def test_the_power_is_that_of_simulated_comparisons(worse: float, better: float,
                 if counts[0] >= bounds[sum(counts)]:
                     shown += 1
                     break
-    assert power(worse, better, pairs, alpha=0.05) == pytest.approx(shown / runs, abs=0.04)
+    assert compute_power(worse, better, pairs, alpha=0.05) == pytest.approx(shown / runs, abs=0.04)
 
 
 @pytest.mark.parametrize(
@@ -52,18 +52,18 @@ def test_the_power_is_that_of_simulated_comparisons(worse: float, better: float,
      (0.5, 0.5, 700, 0.043015691)],
 )  # fmt: skip
 def test_the_power_of_nothing_and_of_all(worse: float, better: float, pairs: int, found: float) -> None:
-    assert power(worse, better, pairs, alpha=0.05) == pytest.approx(found)
+    assert compute_power(worse, better, pairs, alpha=0.05) == pytest.approx(found)
 
 
 def test_the_pairs_that_are_needed_are_the_fewest_with_the_power() -> None:
-    found = sure(pairs_needed(0.12, 0.02, alpha=0.05, least=0.9))
-    assert power(0.12, 0.02, found - 1, alpha=0.05) < 0.9 <= power(0.12, 0.02, found, alpha=0.05)
-    assert pairs_needed(0.1, 0.1, alpha=0.05, least=0.9) is None
-    assert pairs_needed(1.0, 0.0, alpha=0.05, least=0.9) == 7
+    found = sure(count_pairs_needed(0.12, 0.02, alpha=0.05, least=0.9))
+    assert compute_power(0.12, 0.02, found - 1, alpha=0.05) < 0.9 <= compute_power(0.12, 0.02, found, alpha=0.05)
+    assert count_pairs_needed(0.1, 0.1, alpha=0.05, least=0.9) is None
+    assert count_pairs_needed(1.0, 0.0, alpha=0.05, least=0.9) == 7
 
 
 def test_what_would_have_been_shown_shrinks_with_the_pairs() -> None:
-    shares = [detectable(pairs, alpha=0.05, least=0.9) for pairs in (6, 7, 40, 200, 1000)]
+    shares = [detectable_change(pairs, alpha=0.05, least=0.9) for pairs in (6, 7, 40, 200, 1000)]
     assert shares[0] is None
     known = [share for share in shares if share is not None]
     assert known == sorted(known, reverse=True)

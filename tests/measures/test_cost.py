@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import chaoslab as lab
-from chaoslab.analysis.measures.cost import Costs, Spending, costs_of
+from chaoslab.analysis.measures.cost import Costs, Spending, compute_costs
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.measures.trials import TrialTable
 from chaoslab.core.events import AttemptRef, CallStarted, Event, FaultWitnessed, PromptFinished, PromptStarted, Usage
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
-from chaoslab.reports.contents._parts import parts
+from chaoslab.reports.contents._parts import build_sections
 from tests.measure_parts import usage
 from tests.sure import sure
 
@@ -53,7 +53,7 @@ def log(
 
 
 def costs(history: History, outcomes: dict[str, str]) -> Costs | None:
-    return costs_of(TrialTable.of(history, outcomes))
+    return compute_costs(TrialTable.of(history, outcomes))
 
 
 def rows(found: Costs) -> list[Spending]:
@@ -155,7 +155,7 @@ def test_a_trial_with_nothing_to_compare_it_with_adds_no_amount_to_its_fault() -
 
 def spent(history: History) -> list[list[str]]:
     """The rows of the report's table."""
-    (part,) = (part for part in parts(RunReport.of(history)) if part.title == "Cost")
+    (part,) = (part for part in build_sections(RunReport.of(history)) if part.title == "Cost")
     (table,) = (table for table in part.tables if table.caption.startswith("Cost of chaos"))
     return table.texts
 

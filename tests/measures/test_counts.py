@@ -10,11 +10,11 @@ import pytest
 import chaoslab as lab
 from chaoslab.analysis.measures import faults
 from chaoslab.analysis.measures._calls import WIDTHS_S
-from chaoslab.analysis.measures._grounds import Success, success
+from chaoslab.analysis.measures._grounds import Success, summarize_success
 from chaoslab.analysis.measures.errors import NOBODY
-from chaoslab.analysis.measures.incidents import Ending, incidents
-from chaoslab.analysis.measures.latency import Attempts, late, latency
-from chaoslab.analysis.measures.quantiles import Quantiles, percentile
+from chaoslab.analysis.measures.incidents import Ending, find_incidents
+from chaoslab.analysis.measures.latency import Attempts, find_late_attempts, summarize_latency
+from chaoslab.analysis.measures.quantiles import Quantiles, compute_percentile
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.standing import Count, stand_by_outcome
 from chaoslab.analysis.verdict.table import Outcome, Verdict, WorldState
@@ -37,7 +37,7 @@ from chaoslab.core.events import (
 )
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
-from chaoslab.reports.contents._rows import rows
+from chaoslab.reports.contents._rows import build_rows
 from tests.event_parts import call_at, fault_at, prompt_finished, run_started
 from tests.event_parts import story as history
 from tests.measure_parts import attempts, by_injection, calls, errors, taken, throughput, uninjected, unmet, usage
@@ -58,7 +58,7 @@ PLACE = ("latency", "wire", "search", 1, 1, "id")
 
 def succeeded(*outcomes: str, world: WorldState = WorldState.NOT_STATED, lost: int = 0) -> Success:
     verdicts = [Verdict(Outcome(outcome), "", world=world) for outcome in outcomes]
-    return success(verdicts, [*map(stand_by_outcome, outcomes)], [None] * len(outcomes), lost=lost)
+    return summarize_success(verdicts, [*map(stand_by_outcome, outcomes)], [None] * len(outcomes), lost=lost)
 
 
 def test_rates_are_of_all_and_what_ended_well_is_of_the_judged() -> None:
@@ -163,7 +163,7 @@ def test_calls_without_a_fault_that_took_far_longer_than_the_first_ones_are_told
     taken = Attempts()
     taken.take(history(*usual, *slow, call(28, duration_s=3.0), met))
     said = "1 call to search took up to 1.500 s without a fault, where its first 20 took 0.010 s in the median"
-    assert [each.said for each in late(taken)] == [said]
+    assert [each.said for each in find_late_attempts(taken)] == [said]
 
 
 def scheduled(fault: str, attempt: int = 1) -> FaultScheduled:
@@ -215,9 +215,9 @@ def test_what_was_met_needs_no_reason_and_the_others_are_counted_most_frequent_f
 
 
 def test_percentiles_lie_between_the_nearest_ranks() -> None:
-    assert [percentile([1, 2, 3, 4], share) for share in (0, 0.5, 0.9, 1)] == [1, 2.5, pytest.approx(3.7), 4]
-    assert latency(Quantiles()) is None
-    found = sure(latency(Quantiles([0.3, 0.1, 0.2])))
+    assert [compute_percentile([1, 2, 3, 4], share) for share in (0, 0.5, 0.9, 1)] == [1, 2.5, pytest.approx(3.7), 4]
+    assert summarize_latency(Quantiles()) is None
+    found = sure(summarize_latency(Quantiles([0.3, 0.1, 0.2])))
     assert (found.n, found.p50_s, found.longest_s) == (3, 0.2, 0.3)
 
 
@@ -260,12 +260,12 @@ def test_a_retry_is_counted_as_recovery_takes_it_whoever_made_it() -> None:
     }
     for ending, (events, counted) in ends.items():
         found = history(call(ok=False), FaultWitnessed(**fault_at(*PLACE)), *events)
-        (incident,) = incidents(found)
+        (incident,) = find_incidents(found)
         assert incident.ending is ending
         assert (calls(found).retries, calls(found).fallbacks) == counted
         begun = PromptStarted(prompt_index=1, prompt="?")
         with_trial = history(begun, *(record.event for record in found))
-        (row,) = rows(RunReport.of(with_trial), with_trial.trials)
+        (row,) = build_rows(RunReport.of(with_trial), with_trial.trials)
         assert row.retries == counted[0]
 
 

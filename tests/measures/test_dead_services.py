@@ -13,7 +13,7 @@ from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.core.events import CallFinished, Event, FaultWitnessed, PromptStarted
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
-from chaoslab.reports.contents.advice import advice
+from chaoslab.reports.contents.advice import collect_advice
 from tests.event_parts import call_at, fault_at, prompt_finished, run_started
 from tests.reports.fake_run import summary
 
@@ -89,8 +89,8 @@ def test_neither_impact_nor_advice_is_drawn_from_such_a_trial() -> None:
     assert [impact.blamed.count for impact in blamed.impacts.value.by_fault.values() if impact.blamed] == [1]
     assert [impact.blamed for impact in spared.impacts.value.by_fault.values()] == [None]
     order = [*spared.verdicts]
-    assert any("p1.r1" in one.trials for one in advice(blamed, [*blamed.verdicts]) if not one.of_run)
-    assert not any("p1.r1" in one.trials for one in advice(spared, order) if not one.of_run)
+    assert any("p1.r1" in one.trials for one in collect_advice(blamed, [*blamed.verdicts]) if not one.of_run)
+    assert not any("p1.r1" in one.trials for one in collect_advice(spared, order) if not one.of_run)
 
 
 def test_what_the_labs_own_death_cut_is_not_told_to_have_never_recovered() -> None:

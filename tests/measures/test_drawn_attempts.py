@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from chaoslab.analysis.measures import latency, run_report
-from chaoslab.analysis.measures.latency import Attempts, every_attempt
+from chaoslab.analysis.measures.latency import Attempts, list_attempts
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.core.events import CallFinished
 from chaoslab.record.history import History
@@ -46,7 +46,7 @@ def test_the_same_part_is_drawn_however_the_run_is_read(run: Path) -> None:
     drawn = whole.result().drawn
     assert whole.one_in > 2
     assert KEPT / 4 < len(drawn) <= KEPT
-    every = every_attempt(History.read(run))
+    every = list_attempts(History.read(run))
     assert [attempt for attempt in every if attempt in drawn] == drawn
     assert all(found(run, least) == whole for least in (1, 30, 500))
 
@@ -54,7 +54,7 @@ def test_the_same_part_is_drawn_however_the_run_is_read(run: Path) -> None:
 @pytest.mark.usefixtures("few")
 def test_each_target_is_drawn_by_its_share(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(latency, "KEPT", 250)
-    every, drawn = every_attempt(History.read(run)), found(run, 30).drawn
+    every, drawn = list_attempts(History.read(run)), found(run, 30).drawn
     of_all, of_drawn = (Counter(attempt.target for attempt in some) for some in (every, drawn))
     for target, count in of_all.items():
         assert of_drawn[target] / len(drawn) == pytest.approx(count / len(every), abs=0.1)
@@ -62,7 +62,7 @@ def test_each_target_is_drawn_by_its_share(run: Path, monkeypatch: pytest.Monkey
 
 @pytest.mark.usefixtures("few")
 def test_all_are_counted(run: Path) -> None:
-    every, all_of_them = found(run, 30), every_attempt(History.read(run))
+    every, all_of_them = found(run, 30), list_attempts(History.read(run))
     assert every.number() == len(all_of_them)
     assert every.number(lambda kind: kind.left and kind.known) == len(every.timed) == sum(a.timed for a in all_of_them)
     assert every.number(lambda kind: bool(kind.faults)) == sum(bool(a.faults) for a in all_of_them)
@@ -87,7 +87,7 @@ def test_pictures_say_so(run: Path, few: None, monkeypatch: pytest.MonkeyPatch) 
 def test_in_a_run_of_some_attempts_all_are_drawn_and_nothing_is_said(run: Path) -> None:
     report = RunReport.read(run)
     every = report.attempts.value
-    assert every.drawn == every_attempt(History.read(run))
+    assert every.drawn == list_attempts(History.read(run))
     assert (every.one_in, every.sample) == (1, "")
 
 

@@ -16,15 +16,15 @@ import pytest
 import chaoslab as lab
 from chaoslab.analysis.assertions import FinishedTrial
 from chaoslab.analysis.assertions.calls import BackedOff, MaxRetries, Retried, Slo
-from chaoslab.analysis.measures.incidents import Ending, incidents
-from chaoslab.analysis.measures.mttr import recovery
-from chaoslab.analysis.measures.noticed import tried_again
+from chaoslab.analysis.measures.incidents import Ending, find_incidents
+from chaoslab.analysis.measures.mttr import summarize_recovery
+from chaoslab.analysis.measures.noticed import find_further_attempts
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.core.events import CallFinished, CallStarted, FaultWitnessed
 from chaoslab.record.history import History
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.formats.csv import files
-from chaoslab.reports.formats.html.timelines import stories
+from chaoslab.reports.formats.html.timelines import build_stories
 from chaoslab.reports.frames import Frames
 from chaoslab.reports.show import event_text
 from tests.measure_parts import amplification, attempts, calls, errors, uninjected
@@ -103,7 +103,7 @@ def test_the_slower_of_two_hedged_requests_is_no_failure(agent: Any, target: str
     found = calls(trial.history)
     assert (found.made, found.failed, found.given_up, found.retries) == (2, 0, 1, 0)
     assert errors(trial.history).by_kind == {}
-    assert (uninjected(trial.history), incidents(trial.history)) == ([], [])
+    assert (uninjected(trial.history), find_incidents(trial.history)) == ([], [])
     assert [(one.target, one.ok) for one in attempts(trial.history)] == [(target, True)]
     assert [(each.requests, each.attempts, each.layers) for each in amplification(trial.history)] == [(1, 1, {})]
 
@@ -122,7 +122,7 @@ def test_a_fault_that_held_one_of_them_back_was_met(
     (causes,) = errors(trial.history).by_kind.values()
     assert causes == {name: 1}
     assert uninjected(trial.history) == []
-    assert [str(one.ending) for one in incidents(trial.history)] == ["retry"]
+    assert [str(one.ending) for one in find_incidents(trial.history)] == ["retry"]
 
 
 @pytest.mark.parametrize("faulty", [False, True])
@@ -202,9 +202,9 @@ def test_a_call_that_is_made_again_before_its_end_was_noticed_then() -> None:
         return answer
 
     trial = run(patient, lab.inject("latency", "find", delay_s=5.0, calls=[1], attempts=[1]), reads=[find])
-    (incident,) = incidents(trial.history)
+    (incident,) = find_incidents(trial.history)
     assert (incident.ending, incident.noticed_after_s) == (Ending.RETRY, AFTER_S)
-    found = recovery([incident])
+    found = summarize_recovery([incident])
     assert found.detected_s is not None
     assert found.mean_s == pytest.approx(found.detected_s + sure(found.since_notice_s)) == pytest.approx(AFTER_S + 0.1)
 
@@ -255,7 +255,7 @@ def test_what_comes_after_a_call_that_was_given_up_is_no_retry() -> None:
     assert numbers(trial) == [1, 2]
     seen = seen_in(trial)
     assert calls(trial.history).retries == 0
-    assert tried_again(trial.history) == []
+    assert find_further_attempts(trial.history) == []
     assert [(each.requests, each.attempts) for each in amplification(trial.history)] == [(1, 1)]
     assert str(Retried().check(seen).text) == "no call failed, so there was nothing to try again"  # type: ignore[union-attr]
     assert MaxRetries(retries=0).check(seen) is Slo(share=1).check(seen) is None
@@ -304,7 +304,7 @@ def test_reports_count_it_apart_and_only_if_there_is_one() -> None:
     assert [(row.calls, row.failed, row.retries) for row in contents.rows] == [(2, 0, 0)]
     told = DictReader(StringIO(files(contents)["calls.csv"]))
     assert [(row["ok"], row["given_up"]) for row in told] == [("true", "false"), ("", "true")]
-    marks = [event[4] for event in stories(contents)["trials"][0]["events"]]
+    marks = [event[4] for event in build_stories(contents)["trials"][0]["events"]]
     assert 1 not in marks  # the tone of what is bad
     (end,) = [event for _, event in trial.history.of(CallFinished) if event.cancelled]
     assert event_text(end) == "result   find 1.2 cancelled in 0.040 s via function"

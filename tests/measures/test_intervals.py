@@ -15,18 +15,18 @@ from chaoslab.analysis.measures.intervals import (
     Estimate,
     Interval,
     Spell,
-    _at_least,
-    _AtLeast,
+    _BinomialTail,
     _log_ways,
+    _upper_tail_chance,
     clopper_pearson,
+    compute_rate,
     design_effect,
+    is_plausible,
     kaplan_meier,
     mean_interval,
     median_interval,
-    plausible,
-    rate,
-    rate_of,
-    rate_over,
+    rate_flags,
+    rate_shares,
     wilson,
 )
 from tests.sure import sure
@@ -84,7 +84,7 @@ def test_clopper_pearson_leaves_half_of_the_doubt_on_either_side(count: int, tot
     st.floats(1e-6, 1 - 1e-6),
 )
 def test_terms_that_are_left_out_of_the_binomial_sum_do_not_change_it(counts: tuple[int, int], chance: float) -> None:
-    at_least = _AtLeast(*counts)
+    at_least = _BinomialTail(*counts)
     _, total = counts
     terms = [_log_ways(total, k) + k * math.log(chance) + (total - k) * math.log1p(-chance) for k in at_least._tail]
     share = math.fsum(map(math.exp, terms))
@@ -99,7 +99,7 @@ def test_clopper_pearson_has_no_doubt_beyond_all() -> None:
 
 
 def test_a_rate_is_its_share_with_wilsons_interval_and_an_interval_holds_its_own_bounds() -> None:
-    found = sure(rate(3, 4))
+    found = sure(compute_rate(3, 4))
     assert (found.count, found.total, found.value, found.interval) == (3, 4, 0.75, wilson(3, 4))
     interval = Interval(0.25, 0.5)
     assert [value in interval for value in (0.2, 0.25, 0.3, 0.5, 0.6)] == [False, True, True, True, False]
@@ -107,8 +107,8 @@ def test_a_rate_is_its_share_with_wilsons_interval_and_an_interval_holds_its_own
 
 def test_what_never_or_always_happens_has_happened_that_often() -> None:
     """Rounding takes the search for a bound to either end, where no logarithm helps."""
-    assert [_at_least(count, 4, 0.0) for count in (0, 1, 4)] == [1.0, 0.0, 0.0]
-    assert [_at_least(count, 4, 1.0) for count in (0, 1, 4)] == [1.0, 1.0, 1.0]
+    assert [_upper_tail_chance(count, 4, 0.0) for count in (0, 1, 4)] == [1.0, 0.0, 0.0]
+    assert [_upper_tail_chance(count, 4, 1.0) for count in (0, 1, 4)] == [1.0, 1.0, 1.0]
 
 
 def test_clopper_pearson_is_a_mirror_image_of_itself() -> None:
@@ -120,7 +120,7 @@ def test_clopper_pearson_is_a_mirror_image_of_itself() -> None:
 def test_nothing_counted_has_no_interval() -> None:
     assert wilson(0, 0) is None
     assert clopper_pearson(0, 0) is None
-    assert rate(0, 0) is None
+    assert compute_rate(0, 0) is None
     assert kaplan_meier([]) is None
 
 
@@ -160,18 +160,18 @@ def test_the_median_of_costs_is_covered_where_a_few_cost_more_than_all_others() 
 def test_a_rate_over_prompts_with_one_trial_each_is_the_exact_one() -> None:
     for count in range(27):
         exact = sure(clopper_pearson(count, 26))
-        found = sure(rate_over((n < count for n in range(26)), range(26)))
+        found = sure(rate_flags((n < count for n in range(26)), range(26)))
         assert (found.count, found.total, found.prompts) == (count, 26, 26)
         assert (found.interval.low, found.interval.high) == pytest.approx((exact.low, exact.high))
 
 
 def test_trials_of_one_prompt_have_wilsons_interval() -> None:
-    assert rate_over([True, False, True], [None] * 3) == rate(2, 3)
-    assert rate_over([], []) is None
+    assert rate_flags([True, False, True], [None] * 3) == compute_rate(2, 3)
+    assert rate_flags([], []) is None
 
 
 def test_one_more_bad_trial_never_raises_a_bound() -> None:
-    rates = [sure(rate_of([(40, 40)] * 25 + [(well, 40)])) for well in range(41)]
+    rates = [sure(rate_shares([(40, 40)] * 25 + [(well, 40)])) for well in range(41)]
     lows, highs = [each.interval.low for each in rates], [each.interval.high for each in rates]
     assert all(later >= one - 0.001 for one, later in pairwise(lows))  # for the beta is not exact
     assert all(later >= one - 0.001 for one, later in pairwise(highs))
@@ -184,7 +184,7 @@ def test_a_rate_over_prompts_covers_its_mean_however_they_spread(prompts: int, s
     dice, held, independent = random.Random(3), 0, 0
     for _ in range(200):
         each = [dice.choice(shares) for _ in range(prompts)]
-        found = sure(rate_of([(sum(dice.random() < one for _ in range(40)), 40) for one in each]))
+        found = sure(rate_shares([(sum(dice.random() < one for _ in range(40)), 40) for one in each]))
         held += fmean(shares) in found.interval
         independent += fmean(shares) in sure(wilson(found.count, found.total))
     assert held >= 190
@@ -260,7 +260,7 @@ def test_a_chance_is_plausible_just_within_clopper_and_pearsons_interval(count: 
     interval = sure(clopper_pearson(count, total, confidence=0.99))
     near = [bound + off for bound in (interval.low, interval.high) for off in (-1e-6, 1e-6)]
     for chance in (0.0, 1.0, *(one for one in near if 0 < one < 1)):
-        assert plausible(count, total, chance, confidence=0.99) == (chance in interval), chance
+        assert is_plausible(count, total, chance, confidence=0.99) == (chance in interval), chance
 
 
 def test_the_design_effect_is_that_of_a_hand_calculation() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from chaoslab.analysis.measures.mttr import Ending, Incident, Mttr, incidents, recovery
+from chaoslab.analysis.measures.mttr import Ending, Incident, Mttr, incidents, summarize_recovery
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.core.events import (
     CallFinished,
@@ -221,7 +221,7 @@ def spell(duration_s: float, ending: Ending = Ending.RETRY, *, noticed_after_s: 
 
 def test_eight_incidents_by_hand() -> None:
     censored = [spell(t, Ending.CENSORED)._replace(cut=True) for t in (4, 8)]
-    found = recovery([*(spell(t) for t in (1, 2, 3, 5, 6)), spell(7, Ending.FALLBACK), *censored])
+    found = summarize_recovery([*(spell(t) for t in (1, 2, 3, 5, 6)), spell(7, Ending.FALLBACK), *censored])
     assert (found.n, found.retry, found.fallback, found.censored, found.mean_s) == (8, 5, 1, 2, 4.0)
     assert found.enough
     # S: 7/8, 6/8, 5/8 after 3 s; 4 of 4 at risk at 5 s: 5/8·3/4 = .469, which is the first at or below one half
@@ -231,23 +231,23 @@ def test_eight_incidents_by_hand() -> None:
     assert found.restricted_mean.value == pytest.approx(by_hand)
     assert found.mean_interval is None  # of six
     others = [spell(float(n % 7))._replace(trial=f"p{n}.r1") for n in range(14)]
-    assert 3.0 in sure(recovery(others).mean_interval)
-    assert recovery([each._replace(trial="p1.r1") for each in others]).mean_interval is None  # of one trial
+    assert 3.0 in sure(summarize_recovery(others).mean_interval)
+    assert summarize_recovery([each._replace(trial="p1.r1") for each in others]).mean_interval is None  # of one trial
 
 
 def test_what_never_recovers_stays_at_risk_so_the_median_may_not_be_reached() -> None:
     """The curve's own figures: 1 minus the share that recovered by each moment, where nothing is censored."""
     recovered = [spell(float(t)) for t in (1, 2, 3)]
-    found = recovery([*recovered, *[spell(1.5, Ending.NEVER)] * 5])
+    found = summarize_recovery([*recovered, *[spell(1.5, Ending.NEVER)] * 5])
     assert (found.n, found.never, found.median, found.horizon_s) == (8, 5, None, 3)
     # S: 7/8 after 1 s, 6/8 after 2 s, 5/8 after 3 s; as censored, the five would have left 0 of 2 at 3 s
     assert sure(found.restricted_mean).value == pytest.approx(1 + 7 / 8 + 6 / 8)
-    cut = recovery([*recovered, *[spell(1.5, Ending.CENSORED)._replace(cut=True)] * 5])
+    cut = summarize_recovery([*recovered, *[spell(1.5, Ending.CENSORED)._replace(cut=True)] * 5])
     assert sure(cut.median).value == 2
 
 
 def test_a_recovery_with_harm_is_counted_apart_and_is_none_for_the_curve() -> None:
-    found = recovery([*[spell(float(t)) for t in (1, 2, 3, 4)], *[spell(1.5, Ending.HARM)] * 4])
+    found = summarize_recovery([*[spell(float(t)) for t in (1, 2, 3, 4)], *[spell(1.5, Ending.HARM)] * 4])
     assert (found.n, found.retry, found.harmed, found.never, found.recovered) == (8, 4, 4, 0, 4)
     assert found.mean_s == 2.5
     # S: 7/8, 6/8, 5/8 and 4/8 after 4 s, where it rests: the four with harm are never over
@@ -255,17 +255,17 @@ def test_a_recovery_with_harm_is_counted_apart_and_is_none_for_the_curve() -> No
 
 
 def test_the_mean_from_the_notice_is_over_those_that_noticed() -> None:
-    found = recovery([spell(2.1, noticed_after_s=2), spell(2.5, noticed_after_s=2), spell(0.7, Ending.LATE)])
+    found = summarize_recovery([spell(2.1, noticed_after_s=2), spell(2.5, noticed_after_s=2), spell(0.7, Ending.LATE)])
     assert found.mean_s == pytest.approx(5.3 / 3)
     assert found.since_notice_s == pytest.approx(0.3)
-    assert recovery([spell(0.7, Ending.LATE)]).since_notice_s is None
+    assert summarize_recovery([spell(0.7, Ending.LATE)]).since_notice_s is None
     unrecovered = [spell(9, Ending.NEVER, noticed_after_s=2), spell(9, Ending.HARM, noticed_after_s=2)]
-    assert recovery([spell(2.5, noticed_after_s=2), *unrecovered]).since_notice_s == 0.5
-    assert recovery(unrecovered).since_notice_s is None
+    assert summarize_recovery([spell(2.5, noticed_after_s=2), *unrecovered]).since_notice_s == 0.5
+    assert summarize_recovery(unrecovered).since_notice_s is None
 
 
 def test_seven_incidents_are_too_few_for_an_interval() -> None:
-    found = recovery([spell(float(t)) for t in range(1, 8)])
+    found = summarize_recovery([spell(float(t)) for t in range(1, 8)])
     assert (found.mean_s, found.mean_interval, found.median) == (4.0, None, None)
     assert not found.enough
 
@@ -294,5 +294,5 @@ def test_no_incident_is_no_data_and_not_0() -> None:
 
 
 def test_none_recovered_has_no_mean_and_no_median() -> None:
-    found = recovery([spell(2, Ending.NEVER)] * 9)
+    found = summarize_recovery([spell(2, Ending.NEVER)] * 9)
     assert (found.mean_s, found.median, found.recovered) == (None, None, 0)

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from benchmarks.mttr_estimators import ALL, MEDIAN, PLAIN, RESTRICTED, SHAPES, Repairs, measure, simulated
-from chaoslab.analysis.measures.mttr import recovery
+from chaoslab.analysis.measures.mttr import summarize_recovery
 
 
 @pytest.mark.parametrize("scheme", ["random", "deadline"])
@@ -29,7 +29,7 @@ def test_no_estimate_sees_the_repairs_beyond_a_deadline() -> None:
 
 def test_a_run_shows_the_estimates_that_are_measured_here() -> None:
     incidents = simulated(Repairs(1.0), "deadline", incidents=40, censoring_s=12.0, dice=random.Random(1))
-    found = recovery(incidents)
+    found = summarize_recovery(incidents)
     assert (found.n, found.horizon_s) == (40, 12.0)
     assert 0 < found.censored < 40
     assert found.restricted_mean is not None

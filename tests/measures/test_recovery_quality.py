@@ -3,9 +3,14 @@
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.measures.recovery_quality import _own, _parts, recovery_quality, weighted
+from chaoslab.analysis.measures.recovery_quality import (
+    _complete_parts,
+    _read_parts,
+    compute_recovery_quality,
+    weighted_mean,
+)
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.analysis.measures.trials import Beside
+from chaoslab.analysis.measures.trials import Comparison
 from chaoslab.analysis.verdict.ledger import Finding, FindingKind
 from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.core.events import PromptStarted
@@ -15,15 +20,15 @@ STATED = PromptStarted(
     prompt_index=1, prompt="", facts=[["12"], ["20"]], effects=[{"effect": "a"}, {"effect": "b"}], stated=True
 )
 TWIN_ALONE = PromptStarted(prompt_index=1, prompt="", twin="It is 12.", stated=True)
-SLOWER = Beside(took_s=4.0, calm_s=1.0, calls=6, calm_calls=3, twin=True)
+SLOWER = Comparison(took_s=4.0, calm_s=1.0, calls=6, calm_calls=3, twin=True)
 
 
 def verdict(outcome: Outcome, *kinds: FindingKind, harm: tuple[str, ...] = ()) -> Verdict:
     return Verdict(outcome, "", harm, evidence=tuple(Finding(kind, "") for kind in kinds))
 
 
-def of_trial(found: Verdict, started: PromptStarted, beside: Beside | None) -> dict[str, float]:
-    return _parts(_own(found, started), beside)
+def of_trial(found: Verdict, started: PromptStarted, beside: Comparison | None) -> dict[str, float]:
+    return _complete_parts(_read_parts(found, started), beside)
 
 
 def test_the_parts_by_hand() -> None:
@@ -32,7 +37,7 @@ def test_the_parts_by_hand() -> None:
     }  # fmt: skip
     partly = of_trial(verdict(Outcome.DEGRADED, FindingKind.LOST, FindingKind.ADMISSION), STATED, None)
     assert partly == {"correctness": 1.0, "completeness": 0.75, "state": 1.0}
-    assert weighted(partly) == pytest.approx((0.35 + 0.25 * 0.75 + 0.10) / 0.70)
+    assert weighted_mean(partly) == pytest.approx((0.35 + 0.25 * 0.75 + 0.10) / 0.70)
 
 
 def test_no_answer_is_nothing_complete_and_harm_is_a_bad_state() -> None:
@@ -47,13 +52,13 @@ def test_beside_a_twin_alone_an_answer_is_complete_or_not() -> None:
 
 
 def test_faster_than_the_twin_is_at_most_1() -> None:
-    fast = of_trial(verdict(Outcome.CORRECT), STATED, Beside(1.0, 2.0, 1, 2, twin=True))
+    fast = of_trial(verdict(Outcome.CORRECT), STATED, Comparison(1.0, 2.0, 1, 2, twin=True))
     assert (fast["timeliness"], fast["efficiency"]) == (1.0, 1.0)
-    assert weighted(fast) == pytest.approx(1.0)
+    assert weighted_mean(fast) == pytest.approx(1.0)
 
 
 def test_without_a_trial_that_met_a_fault_there_is_no_data() -> None:
-    assert recovery_quality(History([]), {}) is None
+    assert compute_recovery_quality(History([]), {}) is None
 
 
 def price(city: str) -> int:  # noqa: ARG001

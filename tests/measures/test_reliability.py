@@ -5,15 +5,15 @@ from dataclasses import replace
 
 import pytest
 
-from chaoslab.analysis.measures.intervals import least_over, rate, rate_of
-from chaoslab.analysis.measures.mttr import recovery
+from chaoslab.analysis.measures.intervals import compute_rate, lower_bound, rate_shares
+from chaoslab.analysis.measures.mttr import summarize_recovery
 from chaoslab.analysis.measures.reliability import (
     ONE_SIDED,
     Reliability,
-    error_budget,
-    nines_of,
-    reliability_of,
-    trials_for,
+    compute_error_budget,
+    compute_reliability,
+    count_nines,
+    count_trials_needed,
 )
 from chaoslab.analysis.measures.trials import TrialFigures, TrialTable
 from chaoslab.analysis.verdict.standing import Standings
@@ -21,11 +21,11 @@ from chaoslab.record.rulings import RulingState, TrialRuling
 from tests.measures.test_impact import OUTCOMES, history
 from tests.sure import sure
 
-NOTHING = recovery([])
+NOTHING = summarize_recovery([])
 
 
 def found(outcomes: dict[str, str], **of: float) -> Reliability:
-    said = reliability_of(TrialTable.of(history(**of), outcomes), Standings(), NOTHING)  # type: ignore[arg-type]
+    said = compute_reliability(TrialTable.of(history(**of), outcomes), Standings(), NOTHING)  # type: ignore[arg-type]
     assert said is not None
     return said
 
@@ -44,7 +44,7 @@ def test_the_time_between_bad_trials_is_that_of_the_trials_a_scenario_ruled_on()
     outcomes = OUTCOMES | {"p1.r4": "unknown"}
     states = {"p1.r1": RulingState.INVALID, "p1.r3": RulingState.FAILED, "p1.r4": RulingState.FAILED}
     rulings = {trial: TrialRuling(state) for trial, state in states.items()}
-    said = sure(reliability_of(TrialTable.of(history(), outcomes), Standings(rulings=rulings), NOTHING))
+    said = sure(compute_reliability(TrialTable.of(history(), outcomes), Standings(rulings=rulings), NOTHING))
     assert (said.available.count, said.available.total) == (1, 5)  # p2.r1
     assert said.busy_s == 4 + 6 + 5 + 9 + 3600
     assert said.mtbf_s == said.busy_s / 4
@@ -84,41 +84,45 @@ def test_all_bad() -> None:
 
 @pytest.mark.parametrize("outcomes", [{}, dict.fromkeys(OUTCOMES, "invalid"), dict.fromkeys(OUTCOMES, "unknown")])
 def test_nothing_judged_is_no_data(outcomes: dict[str, str]) -> None:
-    assert reliability_of(TrialTable.of(history(), outcomes), Standings(), NOTHING) is None
-    assert reliability_of(TrialTable(), Standings(), NOTHING) is None
+    assert compute_reliability(TrialTable.of(history(), outcomes), Standings(), NOTHING) is None
+    assert compute_reliability(TrialTable(), Standings(), NOTHING) is None
 
 
 def test_no_nine_is_claimed_beyond_what_the_trials_prove() -> None:
     for unit in ([(2994, 2994)], [(1, 1)] * 2994, [(100, 100)] * 2994, [(2994, 2995)], [(1, 1)] * 2994 + [(0, 1)]):
-        assert nines_of(least_over(unit, ONE_SIDED)) == 2
+        assert count_nines(lower_bound(unit, ONE_SIDED)) == 2
     for unit in ([(2995, 2995)], [(1, 1)] * 2995):
-        assert nines_of(least_over(unit, ONE_SIDED)) == 3
-    assert [trials_for(n) for n in (1, 2, 3)] == [29, 299, 2995]
-    assert (nines_of(0.0), nines_of(0.9), nines_of(0.995), nines_of(1.0)) == (0, 1, 2, 9)
-    assert least_over([(0, 10)], ONE_SIDED) == least_over([(0, 10), (0, 1)], ONE_SIDED) == 0.0
+        assert count_nines(lower_bound(unit, ONE_SIDED)) == 3
+    assert [count_trials_needed(n) for n in (1, 2, 3)] == [29, 299, 2995]
+    assert (count_nines(0.0), count_nines(0.9), count_nines(0.995), count_nines(1.0)) == (0, 1, 2, 9)
+    assert lower_bound([(0, 10)], ONE_SIDED) == lower_bound([(0, 10), (0, 1)], ONE_SIDED) == 0.0
 
 
 def test_a_budget_by_hand() -> None:
-    spent = error_budget(0.99, sure(rate(996, 1000)))
+    spent = compute_error_budget(0.99, sure(compute_rate(996, 1000)))
     assert (spent.allowed, spent.left, spent.burn) == pytest.approx((10.0, 0.6, 0.4))
-    missed = error_budget(0.99, sure(rate(975, 1000)))
+    missed = compute_error_budget(0.99, sure(compute_rate(975, 1000)))
     assert missed.left == 0.0
     assert missed.burn == pytest.approx(2.5)
 
 
 def test_a_budget_is_kept_or_missed_only_where_the_interval_says_so() -> None:
-    assert [error_budget(0.99, sure(rate(well, 1000))).kept for well in (1000, 993, 970)] == [True, None, False]
-    several = sure(rate_of([(125, 125)] * 8))
-    assert error_budget(0.99, several).kept is None  # a thousand trials, but of eight prompts
-    assert error_budget(0.6, several).kept is True
+    assert [compute_error_budget(0.99, sure(compute_rate(well, 1000))).kept for well in (1000, 993, 970)] == [
+        True,
+        None,
+        False,
+    ]
+    several = sure(rate_shares([(125, 125)] * 8))
+    assert compute_error_budget(0.99, several).kept is None  # a thousand trials, but of eight prompts
+    assert compute_error_budget(0.6, several).kept is True
 
 
 def test_a_hundred_trials_of_a_prompt_say_as_little_of_other_prompts_as_one() -> None:
     many = TrialTable()
     for n in range(1000):
         many.add(f"p{n}", TrialFigures(prompt=(n % 2, f"prompt {n % 2}"), outcome="correct"))
-    said = sure(reliability_of(many, Standings(), NOTHING))
+    said = sure(compute_reliability(many, Standings(), NOTHING))
     assert (said.available.prompts, said.nines) == (2, 0)
     assert said.proven == pytest.approx(0.05 ** (1 / 2))
     alone = TrialTable(many.keys, [replace(row, prompt=(0, "prompt 0")) for row in many.rows])
-    assert sure(reliability_of(alone, Standings(), NOTHING)).proven == pytest.approx(0.05 ** (1 / 1000))
+    assert sure(compute_reliability(alone, Standings(), NOTHING)).proven == pytest.approx(0.05 ** (1 / 1000))

@@ -5,7 +5,14 @@ from typing import Any
 
 import pytest
 
-from chaoslab.analysis.measures.trace_diff import Difference, compare, first_unlike, incomparable, matter_of_time, tell
+from chaoslab.analysis.measures.trace_diff import (
+    Difference,
+    build_story,
+    compare_stories,
+    explain_by_timing,
+    explain_incomparable,
+    find_first_difference,
+)
 from chaoslab.core.events import (
     AttemptRef,
     Budget,
@@ -36,7 +43,7 @@ RECORDS = [Record("", n, "run", "p1.r1", "info", n, event) for n, event in enume
 def test_a_delay_about_as_long_as_the_deadline_is_one_where_it_was_scheduled() -> None:
     def why(place: str, trial: str, tool_s: float) -> str:
         found = Difference(place, "error", "timeout", "")
-        return matter_of_time(RECORDS, trial, found, tool_s=tool_s, model_s=60)
+        return explain_by_timing(RECORDS, trial, found, tool_s=tool_s, model_s=60)
 
     assert [bool(why("search 1.1", "p1.r1", tool_s)) for tool_s in (0.9, 1, 4, 4.1)] == [False, True, True, False]
     assert why("search 1.1", "p1.r1", 3) == "a delay within a factor of 2 of the deadline"
@@ -54,7 +61,7 @@ def test_a_delay_about_as_long_as_the_deadline_is_one_where_it_was_scheduled() -
 def test_a_closed_connection_may_be_seen_as_reset(fault: str, what: str, was: str, now: str, told: bool) -> None:
     event = FaultScheduled(**fault_at(fault, "it", "search", 1, 1, "a"), params={"after_s": "soon"})
     records = [Record("", n, "run", "p1.r1", "info", n, each) for n, each in enumerate((AGAIN, event), 1)]
-    why = matter_of_time(records, "p1.r1", Difference("search 1.1", what, was, now), tool_s=3, model_s=60)
+    why = explain_by_timing(records, "p1.r1", Difference("search 1.1", what, was, now), tool_s=3, model_s=60)
     assert why == (f"{fault} closes a connection of which not all may have been read" if told else "")
 
 
@@ -80,7 +87,7 @@ def test_a_story_has_the_facts_of_each_event_at_its_place() -> None:
     faults = {"latency of slow": {
         "stages": ["scheduled", "injected", "witnessed", "healed"], "params": {"delay_s": 2.0}
     }}  # fmt: skip
-    assert tell([*records, other], "p1.r1") == {
+    assert build_story([*records, other], "p1.r1") == {
         "prompt": {"asked": "x", "facts": [["1"]], "effects": []},
         "search 1.1": {
             "faults": faults, "tool": "find", "arguments": {"q": 1}, "ok": False, "status": 503, "error": "closed",
@@ -106,7 +113,7 @@ def test_a_story_has_the_facts_of_each_event_at_its_place() -> None:
     ],
 )
 def test_the_first_difference_of_two_stories_is_told_with_its_place(now: Any, found: Difference | None) -> None:
-    assert compare({"x": {"t": 1}, "y": {"u": [1]}}, now) == found
+    assert compare_stories({"x": {"t": 1}, "y": {"u": [1]}}, now) == found
 
 
 def test_a_real_disturbance_or_a_budget_of_seconds_is_compared_with_nothing() -> None:
@@ -116,14 +123,14 @@ def test_a_real_disturbance_or_a_budget_of_seconds_is_compared_with_nothing() ->
     calls = Budget(limit="calls", spent=2, allowed=1, mode="hard", target="search")
 
     def why(*events: Event) -> str:
-        return incomparable(
+        return explain_incomparable(
             [Record("", n, "run", "p1.r1", "info", n, event) for n, event in enumerate(events)], "p1.r1"
         )
 
     assert why(LATE, calls) == ""
     assert why(LATE, cut) == "the lab itself got in the way (it was cut)"
     assert why(calls, spent) == "it ran out of seconds, which no two worlds count alike"
-    assert incomparable([Record("", 0, "run", "p1.r2", "info", 0, cut)], "p1.r1") == ""
+    assert explain_incomparable([Record("", 0, "run", "p1.r2", "info", 0, cut)], "p1.r1") == ""
 
 
 @pytest.mark.parametrize(
@@ -143,4 +150,4 @@ def test_a_real_disturbance_or_a_budget_of_seconds_is_compared_with_nothing() ->
     ],
 )
 def test_the_first_place_that_differs_is_told_with_both_values(was: Any, now: Any, found: Any) -> None:
-    assert first_unlike(was, now) == found
+    assert find_first_difference(was, now) == found

@@ -8,7 +8,7 @@ from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.core.events import CallFinished, Event, FaultWitnessed
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
-from chaoslab.reports.contents._parts import TROUBLE, parts
+from chaoslab.reports.contents._parts import TROUBLE, build_sections
 from tests.event_parts import call_at, fault_at
 from tests.event_parts import story as history
 from tests.measure_parts import uninjected
@@ -70,5 +70,5 @@ def test_a_consequence_of_a_changed_answer_is_told_with_it() -> None:
     text = " ".join(summary(report).split())
     assert "1 × translate: ValueError: no language" in text
     assert "its trial had met wrong_value on language before" in text
-    (part,) = [each for each in parts(report) if each.title == TROUBLE]
+    (part,) = [each for each in build_sections(report) if each.title == TROUBLE]
     assert part.tables[0].rows[0]["error"].endswith("; its trial had met wrong_value on language before")

@@ -13,8 +13,8 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.analysis.measures import run_report
-from chaoslab.analysis.measures.incidents import Ending, Incident, incidents
-from chaoslab.analysis.measures.mttr import recovery
+from chaoslab.analysis.measures.incidents import Ending, Incident, find_incidents
+from chaoslab.analysis.measures.mttr import summarize_recovery
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.core.events import AttemptRef, CallFinished, CallStarted, Effect, Event, FaultWitnessed
 from chaoslab.record.history import History
@@ -76,7 +76,7 @@ def run(agent: Any, *faults: Any, reads: Any = (find, other), **more: Any) -> la
 
 
 def ended(trial: lab.Trial) -> list[tuple[int, Ending]]:
-    return [(each.request, each.ending) for each in incidents(trial.history)]
+    return [(each.request, each.ending) for each in find_incidents(trial.history)]
 
 
 @pytest.mark.parametrize(("name", "params"), FAULTS)
@@ -86,9 +86,9 @@ def test_the_answer_of_its_twin_closes_the_incident_of_a_hedged_read(
 ) -> None:
     trial = run(hedged, lab.inject(name, "find", calls=[number], **params))
     assert trial.outcome is lab.Outcome.CORRECT
-    (incident,) = incidents(trial.history)
+    (incident,) = find_incidents(trial.history)
     assert (incident.request, incident.ending, incident.duration_s) == (number, Ending.RETRY, 0.1)
-    found = recovery([incident])
+    found = summarize_recovery([incident])
     assert found.mean_s is not None
     assert (found.detected_s, found.since_notice_s) == (0.1, 0.0)
     assert [(each.requests, each.attempts, each.met_factor) for each in amplification(trial.history)] == [(2, 2, 1.0)]
@@ -96,13 +96,13 @@ def test_the_answer_of_its_twin_closes_the_incident_of_a_hedged_read(
 
 
 def test_the_time_of_its_notice_and_of_its_repair_add_up_where_the_failure_came_first() -> None:
-    (incident,) = incidents(run(both, lab.inject("tool_error", "find", calls=[2])).history)
+    (incident,) = find_incidents(run(both, lab.inject("tool_error", "find", calls=[2])).history)
     assert (incident.ending, incident.duration_s, incident.noticed_after_s) == (Ending.RETRY, 0.1, 0.0)
     assert incident.since_notice_s == 0.1
 
 
 def test_a_late_answer_of_its_own_is_its_end_though_its_twin_was_faster() -> None:
-    (incident,) = incidents(run(both, lab.inject("latency", "find", calls=[1], delay_s=5.0)).history)
+    (incident,) = find_incidents(run(both, lab.inject("latency", "find", calls=[1], delay_s=5.0)).history)
     assert (incident.ending, incident.duration_s) == (Ending.LATE, 5.1)
 
 
@@ -175,7 +175,7 @@ def test_batches_give_the_figures_of_the_whole_run(tmp_path: Path, monkeypatch: 
         hedged, "x", trials=20, jobs=jobs, reads=[find], facts=["tea"], logs=tmp_path,
         faults=[lab.inject("lost_reply", "find", chance=0.4)],
     )  # fmt: skip
-    own = [each for trial in trials for each in incidents(trial.history)]
+    own = [each for trial in trials for each in find_incidents(trial.history)]
     folder = tmp_path / "latest"
     monkeypatch.setattr(run_report, "TrialStream", lambda folder: TrialStream(folder, least=1))
     batches, whole = RunReport.read(folder), RunReport.of(History.read(folder))
@@ -217,7 +217,7 @@ def story(*moments: Moment) -> History:
 
 
 def only(*moments: Moment) -> tuple[Ending, float]:
-    incident: Incident = incidents(story(*moments))[0]
+    incident: Incident = find_incidents(story(*moments))[0]
     return incident.ending, incident.duration_s
 
 
@@ -272,7 +272,7 @@ def test_a_result_from_before_the_fault_is_none_and_the_next_one_is() -> None:
         began(0, 1), began(0, 2), over(1, 2, ok=True), over(1, 1, ok=False), began(2, 1, 2), began(2, 3),
         over(4, 1, 2, ok=False), met(4, 1, 2), over(5, 3, ok=True), LAST,
     ]  # fmt: skip
-    (incident,) = incidents(story(*moments))
+    (incident,) = find_incidents(story(*moments))
     assert (incident.opened_t, incident.duration_s, incident.noticed_after_s) == (2.0, 3.0, 2.0)
 
 
@@ -281,7 +281,7 @@ def test_the_retry_of_one_ends_both_that_had_failed_together() -> None:
         began(0, 1), began(0, 2), over(1, 1, ok=False), met(1, 1), over(2, 2, ok=False), met(2, 2), began(5, 1, 2),
         over(6, 1, 2, ok=True, via="direct"), LAST,
     ]  # fmt: skip
-    found = incidents(story(*moments))
+    found = find_incidents(story(*moments))
     assert [(each.ending, each.duration_s, each.noticed_after_s) for each in found] == [
         (Ending.FALLBACK, 6.0, 1.0), (Ending.FALLBACK, 6.0, 2.0),
     ]  # fmt: skip

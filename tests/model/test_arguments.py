@@ -4,7 +4,7 @@ from datetime import datetime
 
 import pytest
 
-from chaoslab.model._arguments import filled
+from chaoslab.model._arguments import fill_arguments
 from chaoslab.model._choosing import Offer
 from chaoslab.model._story import Draft
 
@@ -27,11 +27,11 @@ CONVERT = Offer(
 )
 def test_a_parameter_is_filled_by_its_description(clause: str) -> None:
     draft = Draft((CONVERT,), datetime(2026, 6, 1, 9))
-    assert filled(CONVERT, clause, draft) == {"amount": 100, "source": "USD", "target": "EUR"}
+    assert fill_arguments(CONVERT, clause, draft) == {"amount": 100, "source": "USD", "target": "EUR"}
 
 
 def test_a_number_that_a_parameter_may_take_is_no_text() -> None:
     shares = {"properties": {"count": {"type": "integer"}, "stock": {"type": "string"}}, "required": ["count", "stock"]}
     offer = Offer("trade", "Buys shares.", shares)
     draft = Draft((offer,), datetime(2026, 6, 1, 9))
-    assert filled(offer, "Buy 100 Acme", draft) == {"count": 100, "stock": "Acme"}
+    assert fill_arguments(offer, "Buy 100 Acme", draft) == {"count": 100, "stock": "Acme"}

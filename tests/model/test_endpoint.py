@@ -19,7 +19,7 @@ from chaoslab.base.clock import Clock
 from chaoslab.cli import main
 from chaoslab.core.service_spec import CONTEXT_LENGTH
 from chaoslab.model.endpoint import ERRORS, INSUFFICIENT_QUOTA, create_app, serve
-from chaoslab.model.script import of_json
+from chaoslab.model.script import script_from_json
 from tests.model.seven_tools import SYSTEM
 from tests.model.seven_tools import TOOLS as OFFERED
 
@@ -288,7 +288,7 @@ def test_a_script_is_followed_in_any_format_and_an_equal_request_gets_its_step_a
         {"call": "refund"},
         {"call": "refund"},
     ]
-    client = Client(create_app(model=of_json(steps)))
+    client = Client(create_app(model=script_from_json(steps)))
     assert [asked_in_all_formats(client) for _ in range(2)] == [["refund"] * 4] * 2
     ended = client.post("/v1/chat/completions", json={"model": "m", "messages": [{"role": "user", "content": "more"}]})
     assert ended.status_code == 400

@@ -2,7 +2,7 @@
 
 import pytest
 
-from chaoslab.model._reading import bare, clauses, mask, sentences
+from chaoslab.model._reading import mask_quotes, split_clauses, split_sentences, strip_politeness
 
 
 @pytest.mark.parametrize(
@@ -16,22 +16,22 @@ from chaoslab.model._reading import bare, clauses, mask, sentences
     ],
 )
 def test_clauses(text: str, parts: list[str]) -> None:
-    assert clauses(text, frozenset()) == parts
+    assert split_clauses(text, frozenset()) == parts
 
 
 def test_a_tools_own_verb_opens_a_clause() -> None:
-    assert clauses("check Oslo and juggle 3 balls", frozenset({"juggle"})) == ["check Oslo", "juggle 3 balls"]
+    assert split_clauses("check Oslo and juggle 3 balls", frozenset({"juggle"})) == ["check Oslo", "juggle 3 balls"]
 
 
 def test_quotes_are_never_cut() -> None:
-    masked, quotes = mask("say 'stop. Then go; and send' to Ana's friend")
+    masked, quotes = mask_quotes("say 'stop. Then go; and send' to Ana's friend")
     assert quotes == ("stop. Then go; and send",)
-    assert len(sentences(masked)) == len(clauses(masked, frozenset())) == 1
+    assert len(split_sentences(masked)) == len(split_clauses(masked, frozenset())) == 1
 
 
 def test_points_in_numbers_and_abbreviations_end_no_sentence() -> None:
-    assert len(sentences("Meet Dr. Lee at 3 p.m. on Friday. Add 2.5 and 3.")) == 2
+    assert len(split_sentences("Meet Dr. Lee at 3 p.m. on Friday. Add 2.5 and 3.")) == 2
 
 
 def test_courtesies_fall_away() -> None:
-    assert bare("Hi, could you please also check Oslo for me?") == "check Oslo"
+    assert strip_politeness("Hi, could you please also check Oslo for me?") == "check Oslo"

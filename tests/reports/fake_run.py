@@ -50,7 +50,7 @@ def summary(of: History | RunReport, *, where: str = "", program: str = "chaosla
     """The page that `chaoslab summary` prints of this run."""
     report = RunReport.of(of) if isinstance(of, History) else of
     source = of if isinstance(of, History) else Path(report.name)
-    return terminal.summary(Contents(source, report, where or report.name, program), full=full)
+    return terminal.render_summary(Contents(source, report, where or report.name, program), full=full)
 
 
 def changed(contents: Contents, **parts: Any) -> Contents:

@@ -16,7 +16,7 @@ from chaoslab.reports.changes import Changes
 from chaoslab.reports.changes.formats import FORMATS
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.formats.html import FILE
-from chaoslab.scenarios.stress import StressLevel, chart
+from chaoslab.scenarios.stress import StressLevel, draw_chart
 from tests.reports import hostile_run
 from tests.reports.browser import browse
 from tests.reports.shop_agents import hasty, patient, price
@@ -59,7 +59,7 @@ def changes(folder: Path) -> str:
 def levels(folder: Path) -> str:
     """The page of a scenario that breaks at the second of three levels."""
     path = folder / "levels.html"
-    chart(
+    draw_chart(
         [
             StressLevel("price", at, Count(passed, 20 - passed), Exposure(20, 20), 0.9)
             for at, passed in ((0, 20), (0.5, 16), (1, 9))

@@ -23,7 +23,7 @@ from chaoslab.core.events import (
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.reports.contents import Contents
-from chaoslab.reports.contents.advice import Advice, RuleEvidence, rules
+from chaoslab.reports.contents.advice import Advice, RuleEvidence, load_rules
 
 Agent = Callable[[str], str]
 
@@ -557,13 +557,13 @@ def test_a_rule_is_silent_where_its_cause_is_not_in_the_evidence(rule: str, tmp_
     lab.run(agent, "Do it.", tools=[order], reads=[price], timeout_s=60.0, faults=faults, logs=tmp_path)
     found = shown(History.read(tmp_path / "latest"))
     assert found.headline.met == 1
-    said = rules()[rule](RuleEvidence(found.report, found.order))
+    said = load_rules()[rule](RuleEvidence(found.report, found.order))
     # what an exception did after a reply that did not fit is the second half of its rule
     assert [one.do for one in said if rule != "uncaught" or "Catch the failure" in one.do] == []
 
 
 def test_each_rule_has_a_case_in_which_it_is_silent() -> None:
-    assert sorted(ELSEWHERE) == sorted(rules())
+    assert sorted(ELSEWHERE) == sorted(load_rules())
 
 
 def test_a_rule_names_the_fault_of_the_attempt_that_shows_it() -> None:

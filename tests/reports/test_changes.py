@@ -14,7 +14,7 @@ from chaoslab.analysis.verdict.standing import stand_by_outcome
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.record.history import History
 from chaoslab.reports.changes import Changes, Way
-from chaoslab.reports.changes.formats import FORMATS, text
+from chaoslab.reports.changes.formats import FORMATS, render_text
 from chaoslab.reports.contents import Contents
 from tests.cli_parts import Typed
 from tests.measures.test_cost import log
@@ -89,7 +89,7 @@ def test_many_trials_of_one_prompt_that_became_worse_say_nothing_of_three(tmp_pa
 def test_every_format_tells_the_same(folders: tuple[Path, Path]) -> None:
     found = Changes.of(*map(of, folders))
     told = {kind: make(found) for kind, (_, make) in FORMATS.items()}
-    shown = {**told, "text": " ".join(text(found).split())}
+    shown = {**told, "text": " ".join(render_text(found).split())}
     for kind in ("html", "markdown", "text"):
         assert found.said in shown[kind], kind
         assert found.tested in unescape(shown[kind]), kind
@@ -120,7 +120,7 @@ def test_what_a_trial_took_is_told_over_the_pairs(folders: tuple[Path, Path]) ->
     assert low == spent["retries"].difference < high == 0
     for kind in ("html", "markdown"):
         assert "retries" in FORMATS[kind][1](found)
-    assert "\nretries " in text(found)
+    assert "\nretries " in render_text(found)
     assert json.loads(FORMATS["json"][1](found))["spent"]["calls"]["difference"] == spent["calls"].difference
     (same,) = {one.cells[2:] for one in Changes.of(then, then).spent}
     assert same == ("0", "")
@@ -146,7 +146,7 @@ def test_settings_that_differ_are_told_with_their_values(tmp_path: Path) -> None
     history = History.read(FakeRun(tmp_path, prompts=1).write())
     runs = [Contents.of(stated(history, TOOL_TIMEOUT_S=limit), where="x") for limit in (2.0, 0.3)]
     assert Changes.of(*runs).notes == ("The setting TOOL_TIMEOUT_S is another: 2.0 then, 0.3 now.",)
-    page = text(Changes.of(*runs))
+    page = render_text(Changes.of(*runs))
     assert page.index("note: The setting") < page.index("median of a trial")  # what makes the pairs unlike comes first
     html = FORMATS["html"][1](Changes.of(*runs))
     assert html.index("The setting TOOL_TIMEOUT_S") < html.index('class="facts"')

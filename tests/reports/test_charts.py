@@ -18,7 +18,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
-from chaoslab.analysis.measures._grounds import success
+from chaoslab.analysis.measures._grounds import summarize_success
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.guard import Section
 from chaoslab.analysis.verdict.standing import stand_by_outcome
@@ -39,7 +39,7 @@ from chaoslab.reports import charts
 from chaoslab.reports.charts import _palette as palette
 from chaoslab.reports.charts import draw, main, overlay
 from chaoslab.reports.charts._palette import FAULTS, LONE, OUTCOMES
-from chaoslab.reports.charts._style import POINTS, blank
+from chaoslab.reports.charts._style import POINTS, read_blank_reason
 from chaoslab.reports.charts.errors import errors
 from chaoslab.reports.charts.fault_matrix import fault_matrix
 from chaoslab.reports.charts.mttr import mttr
@@ -47,7 +47,7 @@ from chaoslab.reports.charts.network_latency import network_latency
 from chaoslab.reports.charts.success_rate import success_rate
 from chaoslab.reports.charts.tool_latency import tool_latency
 from chaoslab.reports.frames import Frames, Joined
-from chaoslab.reports.places import none_yet
+from chaoslab.reports.places import explain_no_runs
 from tests import warm
 from tests.cli_parts import Typed, execute
 from tests.event_parts import call_at, fault_at, prompt_finished
@@ -154,7 +154,7 @@ def test_every_picture_is_legible(which: str, request: pytest.FixtureRequest) ->
     assert list(figures) == NAMES
     for figure in figures.values():
         assert figure.get_suptitle()
-        if not blank(figure):  # such a one is not written
+        if not read_blank_reason(figure):  # such a one is not written
             check_legible(figure)
 
 
@@ -261,9 +261,9 @@ def test_faults_without_a_colour_of_their_own_can_be_told_apart_and_look_alike_i
         for patch, text in zip(drawn.legends[0].get_patches(), drawn.legends[0].get_texts(), strict=True)
     }
     assert len(set(bars.values())) == len(bars) > len(names)
-    some = palette.of_run(run.measures, ["dns_failure", "rate_limit"])
-    assert some == {name: look for name, look in palette.of_run(run.measures, names).items() if name in some}
-    assert some != palette.faults(some)
+    some = palette.looks_of_run(run.measures, ["dns_failure", "rate_limit"])
+    assert some == {name: look for name, look in palette.looks_of_run(run.measures, names).items() if name in some}
+    assert some != palette.choose_looks(some)
 
 
 def test_an_attempt_that_met_two_faults_failed_by_the_one_that_fails() -> None:
@@ -329,7 +329,7 @@ def ended(*outcomes: str) -> Frames:
     """A run whose prompts ended so."""
     judged = [Verdict(Outcome(outcome), "") for outcome in outcomes]
     run = History([])
-    found = success(judged, [*map(stand_by_outcome, outcomes)], [None] * len(judged))
+    found = summarize_success(judged, [*map(stand_by_outcome, outcomes)], [None] * len(judged))
     return Frames(run, replace(RunReport.of(run), success=Section(found)))
 
 
@@ -532,12 +532,12 @@ def test_runs_that_do_not_state_their_toxic_prob_are_not_compared(
 def test_without_logs_the_script_says_what_to_do(tmp_path: Path) -> None:
     script = Path(__file__).parents[2] / "charts.py"
     done = subprocess.run([warm.python(), script], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (2, "", none_yet(Path("logs")) + "\n")
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", explain_no_runs(Path("logs")) + "\n")
 
 
 def test_charts_that_are_empty_for_one_reason_share_a_line() -> None:
     empty = {"mttr.png": "no data: no faults", "errors.png": "no attempt failed", "cost.png": "no faults"}
-    assert charts.unfilled(empty) == ["no mttr.png, cost.png: no faults", "no errors.png: no attempt failed"]
+    assert charts.describe_undrawn(empty) == ["no mttr.png, cost.png: no faults", "no errors.png: no attempt failed"]
 
 
 def test_the_matrix_has_a_row_for_each_fault_that_was_scheduled_and_none_for_one_that_a_plan_only_names(

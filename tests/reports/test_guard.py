@@ -12,12 +12,12 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from chaoslab.analysis.measures import faults, run_report
-from chaoslab.analysis.measures._calls import Bill, CallCount, Ends, LimitsPassed
+from chaoslab.analysis.measures._calls import Bill, CallCount, EndTimes, LimitsPassed
 from chaoslab.analysis.measures.mttr import IncidentTimes
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict import judge as judging
 from chaoslab.analysis.verdict.guard import Unknown
-from chaoslab.analysis.verdict.judge import judge, verdicts
+from chaoslab.analysis.verdict.judge import judge, judge_all
 from chaoslab.analysis.verdict.seen import TrialEvents
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.core.events import PromptStarted
@@ -25,7 +25,7 @@ from chaoslab.record.history import History
 from chaoslab.reports import charts, contents, frames, show
 from chaoslab.reports.charts import errors as errors_chart
 from chaoslab.reports.charts import mttr as mttr_chart
-from chaoslab.reports.charts._style import blank
+from chaoslab.reports.charts._style import read_blank_reason
 from chaoslab.reports.contents import _parts, _tables
 from chaoslab.reports.frames import Frames, Joined
 from chaoslab.reports.gate import Gate, rule
@@ -64,7 +64,7 @@ def drawing(history: History) -> Drawing:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Figure, "draw", counted)
         figures = charts.draw(Frames(history))
-        return Drawing(figures, charts.rendered(figures), drawn)
+        return Drawing(figures, charts.render_pngs(figures), drawn)
 
 
 @pytest.fixture(scope="module")
@@ -122,14 +122,14 @@ def test_in_the_summary_it_reads_unknown_and_every_other_line_stands(
 
 
 BROKEN = {
-    "errors": (errors_chart, "errors"), "mttr": (mttr_chart, "mttr"), "throughput": (Ends, "result"),
+    "errors": (errors_chart, "errors"), "mttr": (mttr_chart, "mttr"), "throughput": (EndTimes, "result"),
     "recovery_curve": (frames, "kaplan_meier"),
 }  # fmt: skip
 
 
 def test_each_picture_is_drawn_once(drawing: Drawing) -> None:
     """Left to itself, matplotlib draws a picture with a layout twice."""
-    assert drawing.drawn == [figure for figure in drawing.figures.values() if not blank(figure)]
+    assert drawing.drawn == [figure for figure in drawing.figures.values() if not read_blank_reason(figure)]
 
 
 def test_pictures_of_it_say_unknown_and_the_others_are_drawn(
@@ -143,7 +143,7 @@ def test_pictures_of_it_say_unknown_and_the_others_are_drawn(
     for picture in BROKEN:
         words = " ".join(text.get_text() for text in figures[picture].findobj(Text)).replace("\n", " ")
         assert "unknown (ValueError: no such thing xxx" in words
-    drawn = charts.rendered(figures)
+    drawn = charts.render_pngs(figures)
     assert set(drawn) == set(pictures)
     assert {file for file in drawn if drawn[file] != pictures[file]} == {f"{picture}.png" for picture in BROKEN}
 
@@ -154,7 +154,7 @@ def test_a_picture_that_fails_only_when_it_is_written_says_unknown_too_and_the_o
     run = Frames(history)
     figures = {name: charts.draw(run, only=name)[name] for name in (*BROKEN, "success_rate")}
     monkeypatch.setattr(figures["success_rate"], "draw", raises)
-    drawn = charts.rendered(figures)
+    drawn = charts.render_pngs(figures)
     assert set(drawn) == {f"{name}.png" for name in figures}
     assert {file for file in drawn if drawn[file] != pictures[file]} == {"success_rate.png"}
     assert drawn["success_rate.png"].startswith(b"\x89PNG")
@@ -163,14 +163,14 @@ def test_a_picture_that_fails_only_when_it_is_written_says_unknown_too_and_the_o
 def test_a_trial_that_cannot_be_judged_is_unknown_and_passes_no_gate(
     history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = verdicts(history)
-    real = judging._of_state
+    whole = judge_all(history)
+    real = judging._compare_end_state
 
     def of_state(seen: TrialEvents, started: PromptStarted) -> object:
         return raises() if seen.of(PromptStarted)[0][0].trial == "p3.r1" else real(seen, started)
 
     monkeypatch.setattr(judging, "_of_state", of_state)
-    judged = verdicts(history)
+    judged = judge_all(history)
     assert {trial for trial in judged if judged[trial] != whole[trial]} == {"p3.r1"}
     assert judged["p3.r1"].outcome is Outcome.UNKNOWN
     assert judged["p3.r1"].why.startswith("it could not be judged (ValueError: no such thing xxx")
@@ -180,7 +180,7 @@ def test_a_trial_that_cannot_be_judged_is_unknown_and_passes_no_gate(
     ruling = rule(asked, judged)
     assert not ruling.passed
     assert "1 could not be judged: p3.r1 (it could not be judged (ValueError" in ruling.line
-    assert "verdict  unknown: it could not be judged (ValueError" in show.render(history, trials=["p3.r1"])
+    assert "verdict  unknown: it could not be judged (ValueError" in show.render_stories(history, trials=["p3.r1"])
     with pytest.raises(LookupError, match=r"no trial is called 'p99\.r1'"):
         judge(history, "p99.r1")
 

@@ -19,7 +19,7 @@ from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.reports import formats
 from chaoslab.reports.contents import Contents
-from chaoslab.reports.contents.headline import Tone, harms, headline, verdict
+from chaoslab.reports.contents.headline import Tone, build_headline, list_harms, word_verdict
 from chaoslab.reports.gate import Gate
 from tests.reports.fake_run import changed, summary
 
@@ -92,7 +92,7 @@ def test_an_example_of_harm_names_a_trial_that_has_it(tmp_path: Path) -> None:
         trial: Verdict(Outcome.HARM, "", (text,), evidence=(Finding(FindingKind.PHANTOM, text),))
         for trial, text in texts.items()
     }
-    done = harms(replace(found.report, verdicts=verdicts), [*texts])
+    done = list_harms(replace(found.report, verdicts=verdicts), [*texts])
     (phantom,) = [harm for harm in done if harm.findings]
     assert (phantom.trials, phantom.examples) == (("t1", "t2", "t3"), (("often", 2, "t2"), ("once", 1, "t1")))
     shown = changed(found, harms=done)
@@ -153,7 +153,7 @@ def test_a_run_that_goes_on_or_was_killed_is_no_good_one(tmp_path: Path) -> None
     found = Contents.of(cut, where="logs/run")
     assert found.headline.said == "The run did not end: all of 1 judged trial ended well"
     assert found.headline.tone is Tone.OPEN
-    running = headline(replace(found.report, running=True))
+    running = build_headline(replace(found.report, running=True))
     assert running.said == "The run still goes on: all of 1 judged trial ended well"
 
 
@@ -219,11 +219,11 @@ def test_no_run_is_green_in_which_calls_were_hit_by_what_nobody_injected(
     ]
     report = RunReport.of(History([*history.records, *more]))
     told = "1 call in 1 of 1 trial hit by a disturbance of the lab (not from this lab: latency on price since 12:03:01)"
-    assert (verdict(report)[0].endswith(f"; {told}"), verdict(report)[1]) == (True, Tone.OPEN)
+    assert (word_verdict(report)[0].endswith(f"; {told}"), word_verdict(report)[1]) == (True, Tone.OPEN)
     assert "price 1.1 was hit by what nobody injected: latency on price since" in " ".join(summary(report).split())
     lost = summary(RunReport.of(History([*history.records, more[0]])))
     assert "The lab was disturbed, and its end is not in the log; 1 attempt hit." in lost
-    assert launch._ruled(Gate(), report, 0) == PROVES_NOTHING
+    assert launch._rule_by_gate(Gate(), report, 0) == PROVES_NOTHING
     assert capsys.readouterr().err == f"not green: {told}\n"
-    assert launch._ruled(None, report, 0) == launch._ruled(Gate(), RunReport.of(history), 0) == 0
-    assert launch._ruled(Gate(min_correct=1.0), report, 0) == PROVES_NOTHING
+    assert launch._rule_by_gate(None, report, 0) == launch._rule_by_gate(Gate(), RunReport.of(history), 0) == 0
+    assert launch._rule_by_gate(Gate(min_correct=1.0), report, 0) == PROVES_NOTHING

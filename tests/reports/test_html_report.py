@@ -18,7 +18,7 @@ from chaoslab.record.history import History
 from chaoslab.record.log import Log
 from chaoslab.reports import formats
 from chaoslab.reports.contents import Contents
-from chaoslab.reports.contents.outcomes import SEVERITY, color, contrast, ink_on
+from chaoslab.reports.contents.outcomes import SEVERITY, choose_ink, measure_contrast, outcome_color
 from chaoslab.reports.formats import html
 from chaoslab.reports.formats.html import FILE, timelines
 from tests.reports import hostile_run
@@ -246,7 +246,7 @@ def test_the_timelines_of_the_best_trials_are_left_out_of_a_large_run(
 ) -> None:
     found = contents(FakeRun(tmp_path, prompts=40).write())
     monkeypatch.setattr(timelines, "BYTES_MAX", 30_000)
-    told = timelines.stories(found)
+    told = timelines.build_stories(found)
     kept = [trial["key"] for trial in told["trials"] if "events" in trial]
     assert 0 < len(kept) < 40
     assert told["leftOut"] == 40 - len(kept)
@@ -256,7 +256,7 @@ def test_the_timelines_of_the_best_trials_are_left_out_of_a_large_run(
 
 def test_words_can_be_read_on_every_ground_in_light_and_dark() -> None:
     for outcome in Outcome:
-        assert contrast(color(outcome), ink_on(color(outcome))) >= 4.5, outcome
+        assert measure_contrast(outcome_color(outcome), choose_ink(outcome_color(outcome))) >= 4.5, outcome
     style = Path(timelines.__file__).with_name("style.css").read_text(encoding="utf-8")
     light, dark = (dict(re.findall(r"--(\w+): (#\w{6});", part)) for part in style.split(":root {")[1:3])
     paper = dict(re.findall(r"--(\w+): (#\w{6});", style.partition("@media print")[2]))
@@ -264,9 +264,9 @@ def test_words_can_be_read_on_every_ground_in_light_and_dark() -> None:
     for name, theme in (("light", light), ("dark", dark), ("paper", paper)):
         for ground in ("page", "card", "soft"):
             for ink in ("ink", "dim", "link", "good", "bad", "open", "failed"):
-                assert contrast(theme[ink], theme[ground]) >= 4.5, (name, ink, ground)
+                assert measure_contrast(theme[ink], theme[ground]) >= 4.5, (name, ink, ground)
         for mark in ("call", "failed", "fault", "effect", "agent", "focus"):
-            assert contrast(theme[mark], theme["card"]) >= 3, (name, mark)
+            assert measure_contrast(theme[mark], theme["card"]) >= 3, (name, mark)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from chaoslab.analysis.measures._grounds import success
+from chaoslab.analysis.measures._grounds import summarize_success
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.guard import Section
 from chaoslab.analysis.verdict.standing import stand_by_outcome
@@ -22,7 +22,7 @@ from chaoslab.reports.changes import Changes
 from chaoslab.reports.changes.formats import FORMATS
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.frames import Frames, Joined, summarize_run
-from chaoslab.reports.levels import level_in, pooled
+from chaoslab.reports.levels import level_in, pool_levels
 from tests.event_parts import run_started
 
 
@@ -35,7 +35,7 @@ def at(value: float, *outcomes: str, own: tuple[Any, ...] = (), **settings: Any)
     started = run_started(settings=settings, plan={"seed": 1, "injections": [*injections, *own]}, now="", model="m")
     report = RunReport.of(History([Record("", 0.0, "r", None, "info", 1, started)]))
     judged = [Verdict(Outcome(outcome), "") for outcome in outcomes]
-    found = success(judged, [*map(stand_by_outcome, outcomes)], [None] * len(judged))
+    found = summarize_success(judged, [*map(stand_by_outcome, outcomes)], [None] * len(judged))
     return replace(report, success=Section(found))
 
 
@@ -62,7 +62,7 @@ def test_a_plan_of_no_one_level_says_none() -> None:
 
 def test_runs_of_one_level_count_together_and_an_unjudged_run_is_no_zero() -> None:
     runs = [at(2, "wrong"), at(0, "correct"), at(0, "correct", "wrong"), at(1, "unknown")]
-    found = pooled("all", map(summarize_run, runs))
+    found = pool_levels("all", map(summarize_run, runs))
     assert [(value, share.count, share.total) for value, share in found.points] == [(0, 2, 3), (2, 0, 1)]
 
 

@@ -10,7 +10,7 @@ from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base import registry
 from chaoslab.reports.charts import _palette as palette
 from chaoslab.reports.charts._marks import UNFILLED
-from chaoslab.reports.charts._palette import FAULTS, LONE, OUTCOMES, SERIES, STRANGERS, Look, faults, series
+from chaoslab.reports.charts._palette import FAULTS, LONE, OUTCOMES, SERIES, STRANGERS, Look, choose_looks, series_style
 
 FAMILIES = {
     "outcomes": [look.color for look in OUTCOMES.values()],
@@ -70,21 +70,21 @@ def test_no_two_families_share_a_colour() -> None:
 
 
 def test_a_fault_looks_alike_in_every_run() -> None:
-    alone = faults(["slow_disk"])["slow_disk"]
+    alone = choose_looks(["slow_disk"])["slow_disk"]
     assert alone in STRANGERS
-    assert faults(["timeout", "slow_disk", "latency"]) == {
+    assert choose_looks(["timeout", "slow_disk", "latency"]) == {
         "latency": FAULTS["latency"], "timeout": FAULTS["timeout"], "slow_disk": alone,
     }  # fmt: skip
 
 
 def test_the_faults_of_plug_ins_differ_within_a_run() -> None:
     names = [f"fault_{n}" for n in range(len(STRANGERS))]
-    assert len(set(faults(names).values())) == len(STRANGERS)
-    assert len({look.color for look in faults(names[:4]).values()}) == 4
-    assert set(faults([*names, "one_too_many"]).values()) == set(STRANGERS)
+    assert len(set(choose_looks(names).values())) == len(STRANGERS)
+    assert len({look.color for look in choose_looks(names[:4]).values()}) == 4
+    assert set(choose_looks([*names, "one_too_many"]).values()) == set(STRANGERS)
 
 
 def test_series_beyond_the_colours_have_lines_of_their_own() -> None:
-    drawn = [series(number) for number in range(3 * len(SERIES))]
+    drawn = [series_style(number) for number in range(3 * len(SERIES))]
     assert len({(look.color, line) for look, line in drawn}) == len(drawn)
     assert drawn[0] == (Look(SERIES[0], "o"), "-")

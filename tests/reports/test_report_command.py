@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from chaoslab import cli
-from chaoslab.lab.launch import leave
+from chaoslab.lab.launch import report_end
 from chaoslab.reports._columns import COLUMNS
 from tests.cli_parts import Typed
 from tests.reports.fake_run import FakeRun
@@ -127,6 +127,6 @@ def test_of_two_runs_none_is_written_if_one_is_not_there(here: Path, typed: Type
 @pytest.mark.usefixtures("two_charts")
 def test_a_report_that_cannot_be_written_is_one_line(here: Path, capsys: Printed) -> None:
     (here / "logs/one/report.html").mkdir()
-    assert leave(Path("logs/one"), 0) == 2
+    assert report_end(Path("logs/one"), 0) == 2
     assert capsys.readouterr().err == "cannot write logs/one/report.html: Is a directory\n"
     assert list((here / "logs/one").glob(".*")) == []

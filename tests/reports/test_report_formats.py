@@ -21,12 +21,12 @@ from chaoslab.record.history import History
 from chaoslab.reports import formats
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents._matrix import CellState
-from chaoslab.reports.contents._parts import _long
+from chaoslab.reports.contents._parts import _format_long
 from chaoslab.reports.contents._rows import FailureWay
 from chaoslab.reports.contents.outcomes import SEVERITY
 from chaoslab.reports.formats.json import SCHEMA
-from chaoslab.reports.formats.markdown import LENGTH_MAX, code
-from chaoslab.reports.text import visible
+from chaoslab.reports.formats.markdown import LENGTH_MAX, format_code
+from chaoslab.reports.text import make_visible
 from tests.cli_parts import execute
 from tests.reports import hostile_run
 from tests.reports.fake_run import FakeRun, changed
@@ -253,7 +253,7 @@ def test_foreign_texts_are_code_in_markdown(hostile: Contents) -> None:
     ("text", "shown"), [("a", "`a`"), ("a`b", "`` a`b ``"), ("a``b", "``` a``b ```"), ("a|b\nc", "`a¦b c`"), ("", "")]
 )
 def test_code_spans_hold_any_text(text: str, shown: str) -> None:
-    assert code(text) == shown
+    assert format_code(text) == shown
 
 
 # CSV.
@@ -269,7 +269,7 @@ def test_csv_tables_hold_all_trials_calls_and_faults(run: Contents) -> None:
 
 
 def test_a_short_time_between_bad_trials_is_not_rounded_to_nothing() -> None:
-    assert [_long(seconds) for seconds in (0.0026, 0.4, 9.5, 70)] == ["2.6 ms", "0.40 s", "9.50 s", "1 min 10 s"]
+    assert [_format_long(seconds) for seconds in (0.0026, 0.4, 9.5, 70)] == ["2.6 ms", "0.40 s", "9.50 s", "1 min 10 s"]
 
 
 def test_a_call_that_never_ended_counts_in_every_format(run: Contents) -> None:
@@ -303,4 +303,4 @@ def test_no_cell_is_a_formula(hostile: Contents) -> None:
     ],
 )  # fmt: skip
 def test_a_text_is_shown_and_not_obeyed(text: str, shown: str) -> None:
-    assert visible(text, 5 if text == "123456" else 50) == shown
+    assert make_visible(text, 5 if text == "123456" else 50) == shown

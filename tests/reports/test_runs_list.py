@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab.analysis.measures.intervals import rate_over
-from chaoslab.analysis.verdict.judge import verdicts
+from chaoslab.analysis.measures.intervals import rate_flags
+from chaoslab.analysis.verdict.judge import judge_all
 from chaoslab.analysis.verdict.table import ENDED_WELL
 from chaoslab.cli import main
 from chaoslab.core.events import FaultWitnessed, PromptStarted, RunStarted
@@ -16,7 +16,7 @@ from chaoslab.record.log import Log
 from chaoslab.record.rulings import RulingsFile, RulingState, TrialRuling
 from chaoslab.reports import runs
 from chaoslab.reports.page import rate_text
-from chaoslab.reports.trials import counted
+from chaoslab.reports.trials import format_counts
 from tests.cli_parts import Typed
 from tests.event_parts import run_started
 from tests.reports.fake_run import FakeRun
@@ -50,19 +50,19 @@ def entry(text: str, name: str) -> list[str]:
 
 
 def test_each_run_has_its_moment_world_seed_outcomes_and_faults_newest_first(logs: Path) -> None:
-    text = runs.render(logs)
+    text = runs.render_runs(logs)
     heads = [line for line in text.splitlines() if not line.startswith(" ")]
     assert [head[:15] for head in heads] == [f"202611{day}-0{hour}0000" for day, hour in
         ((22, 9), (21, 9), (20, 9), (19, 8), (18, 8), (16, 8))]  # fmt: skip
     history = History.read(logs / "20261122-090000")
-    outcomes = counted(Counter(v.outcome for v in verdicts(history).values()))
+    outcomes = format_counts(Counter(v.outcome for v in judge_all(history).values()))
     faults = sum(1 for _ in history.of(FaultWitnessed))
     head, *said = entry(text, "20261122-090000")
     assert head == "20261122-090000 · 2026-11-22 09:00 UTC · world not known · seed 99"
     assert faults > 1
-    judged = verdicts(history).values()
+    judged = judge_all(history).values()
     prompts = {record.trial: event.prompt for record, event in history.of(PromptStarted)}
-    well = rate_text(rate_over((str(v.outcome) in ENDED_WELL for v in judged), prompts.values()))
+    well = rate_text(rate_flags((str(v.outcome) in ENDED_WELL for v in judged), prompts.values()))
     assert said[0] == f"  chaoslab-offline · {well} ended well · harm in {sum(bool(v.harm) for v in judged)}"
     assert " ".join(" ".join(said[1:]).split()) == f"7 trials: {outcomes}; {faults} faults witnessed"
     assert entry(text, "20261121-090000") == [
@@ -76,12 +76,12 @@ def test_each_run_has_its_moment_world_seed_outcomes_and_faults_newest_first(log
 def test_a_run_names_the_commit_that_was_checked_out(logs: Path) -> None:
     place = logs / "20261122-090000" / "run.json"
     place.write_text(json.dumps({"name": "x", "revision": "0123456789ab"}))
-    assert entry(runs.render(logs), "20261122-090000")[1].startswith("  chaoslab-offline · commit 0123456789ab · ")
-    assert next(runs.listed(logs)).plain()["revision"] == "0123456789ab"
+    assert entry(runs.render_runs(logs), "20261122-090000")[1].startswith("  chaoslab-offline · commit 0123456789ab · ")
+    assert next(runs.list_runs(logs)).plain()["revision"] == "0123456789ab"
 
 
 def test_what_cannot_be_read_is_said_in_its_place(logs: Path) -> None:
-    text = runs.render(logs)
+    text = runs.render_runs(logs)
     assert entry(text, "20261119-080000")[1] == "  it has left no logs"
     assert "cannot be read: the logs of" in entry(text, "20261118-080000")[1]
     assert entry(text, "20261116-080000")[1] == "  it has left no logs"  # what it has is no file
@@ -92,34 +92,34 @@ def test_a_log_that_the_system_does_not_let_read_is_said(logs: Path, monkeypatch
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr("chaoslab.record.lines.lines_of", refused)
-    said = " ".join(entry(runs.render(logs), "20261122-090000")[1:])
+    said = " ".join(entry(runs.render_runs(logs), "20261122-090000")[1:])
     assert "info.logcannotberead:Permissiondenied" in "".join(said.split())  # a long path is broken anywhere
 
 
 def test_a_run_whose_measure_fails_is_said_and_the_others_stand(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = verdicts
+    real = judge_all
 
     def failing(history: History) -> object:
         if history.first(RunStarted) and len(history.trials) == 12:
             raise ValueError("a bug")
         return real(history)
 
-    whole = runs.render(logs)
+    whole = runs.render_runs(logs)
     monkeypatch.setattr(runs, "verdicts", failing)
-    text = runs.render(logs)
+    text = runs.render_runs(logs)
     assert entry(text, "20261120-090000")[1] == "  cannot be read: ValueError: a bug"
     assert entry(text, "20261122-090000") == entry(whole, "20261122-090000")
 
 
 def test_of_a_large_run_only_the_beginning_is_read(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs, "COUNTED_MAX", 3000)
-    text = runs.render(logs)
+    text = runs.render_runs(logs)
     assert entry(text, "20261122-090000") == [
         "20261122-090000 · 2026-11-22 09:00 UTC · world not known · seed 99",
         "  chaoslab-offline",
         "  7 trials: too large to count outcomes",
     ]
-    (plain,) = (each.plain() for each in runs.listed(logs) if each.folder.name == "20261122-090000")
+    (plain,) = (each.plain() for each in runs.list_runs(logs) if each.folder.name == "20261122-090000")
     assert (plain["outcomes"], plain["harmed"], plain["standings"]) == (None, None, None)
 
 
@@ -135,7 +135,7 @@ def test_one_page_has_the_trend_of_each_scenario_and_a_link_to_each_report(
     assert section.count(">2026-11-20</text>") == 1, "runs of one day are told by the time"
     assert '<a href="20261122-090000/report.html">20261122-090000</a>' in section
     assert '<th scope="row">20261120-090000</th>' in section
-    assert text.count('<tr><th scope="row">') == len(list(runs.listed(logs)))
+    assert text.count('<tr><th scope="row">') == len(list(runs.list_runs(logs)))
     assert "neither --format nor --out" in typed.refused("report", "--index", "--format", "json")
 
 
@@ -145,7 +145,7 @@ def test_a_run_of_a_scenario_is_listed_with_its_ruling(tmp_path: Path) -> None:
     for trial in ("p1.r1", "p2.r1"):
         file.add(trial, TrialRuling(RulingState.FAILED, ("no",)))
     file.end(RulingState.FAILED, ["no"])
-    (one,) = runs.listed(tmp_path)
+    (one,) = runs.list_runs(tmp_path)
     assert (one.name, one.ruling, one.well and one.well.count) == ("refund", "failed", 0)
     assert "  refund: failed · 0/2 (0%, 0%–84%) ended well" in one.in_words()
     assert {key: one.plain()[key] for key in ("name", "ruling", "standings")} == {
@@ -158,7 +158,7 @@ def test_the_command_prints_the_list(
 ) -> None:
     monkeypatch.chdir(logs.parent)
     assert main(["runs"]) == 0
-    assert capsys.readouterr().out == runs.render(Path("logs"))
+    assert capsys.readouterr().out == runs.render_runs(Path("logs"))
     assert main(["runs", "--logs", "elsewhere"]) == 2
     said = "no logs yet in elsewhere/: run make lab or chaoslab test first, or lab.run with logs='elsewhere'\n"
     assert capsys.readouterr().err == said

@@ -11,16 +11,16 @@ from chaoslab.config.settings import Settings
 from chaoslab.record.history import History
 from chaoslab.reports import charts
 from chaoslab.reports.charts import main
-from chaoslab.reports.charts.series import Series, rows
-from chaoslab.reports.charts.series import lines as series_of
-from chaoslab.reports.charts.series import said as why
+from chaoslab.reports.charts.series import Series, read_rows
+from chaoslab.reports.charts.series import describe_lines as why
+from chaoslab.reports.charts.series import group_lines as series_of
 from chaoslab.reports.frames import Frames, Joined
 from tests.reports.fake_run import FakeRun, stated
 from tests.reports.test_charts import check_legible, said
 
 
 def lines(runs: Iterable[History]) -> list[Series]:
-    return series_of(rows(Joined(map(Frames, runs)).runs))
+    return series_of(read_rows(Joined(map(Frames, runs)).runs))
 
 
 def overlay(runs: Iterable[History]) -> dict[str, Figure]:

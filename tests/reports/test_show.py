@@ -23,7 +23,7 @@ from chaoslab.core.events import (
 )
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
-from chaoslab.reports.show import render
+from chaoslab.reports.show import render_stories
 from tests.event_parts import call_at, fault_at, prompt_finished, story
 from tests.reports.fake_run import FakeRun
 
@@ -35,7 +35,7 @@ SLOW = ("latency", "wire", *PLACE)
 def told(*events: Event, trial: str = "p1.r1", **options: Any) -> list[str]:
     """The lines of a trial in which this happened, a second apart, without their moments."""
     begun, over = PromptStarted(prompt_index=1, prompt="what?"), prompt_finished("that", prompt="what?", duration_s=9.0)
-    told = render(story(begun, *events, over, trial=trial), **options)
+    told = render_stories(story(begun, *events, over, trial=trial), **options)
     return [text.partition(" s  ")[2] or text for text in told.splitlines()]
 
 
@@ -51,7 +51,7 @@ def ended(*, ok: bool = True, status: int | None = 200, error: str | None = None
 def test_a_moment_soon_after_the_start_is_not_the_start() -> None:
     events = [(5.0, PromptStarted(prompt_index=1, prompt="what?")), *((t, ended()) for t in (5.0, 5.00002, 5.004))]
     history = History(Record("", t, "run", "p1.r1", "info", n, event) for n, (t, event) in enumerate(events))
-    moments = [line.partition("  result ")[0].strip() for line in render(history).splitlines()[1:4]]
+    moments = [line.partition("  result ")[0].strip() for line in render_stories(history).splitlines()[1:4]]
     assert moments == ["+0.000 s", "+20 µs", "+4.0 ms"]
 
 
@@ -135,7 +135,7 @@ def test_a_story_tells_what_was_planned_and_not_met() -> None:
     history = History(
         Record("", float(n), "run", "p1.r1" if n else None, "info", n, event) for n, event in enumerate(events)
     )
-    assert [text.strip() for text in render(history).splitlines()[-2:]] == [
+    assert [text.strip() for text in render_stories(history).splitlines()[-2:]] == [
         "not met  spared by the dice: by chance",
         "not met  planned, and no call was for it: elsewhere",
     ]
@@ -173,7 +173,7 @@ def test_trials_are_chosen_by_name_and_by_outcome() -> None:
     history = run_of("42", "41", "", "42")
 
     def shown(**options: Any) -> list[str]:
-        return re.findall(r"^p\d+\.r\d+", render(history, **options), flags=re.MULTILINE)
+        return re.findall(r"^p\d+\.r\d+", render_stories(history, **options), flags=re.MULTILINE)
 
     assert shown() == ["p7.r1", "p7.r2", "p7.r3", "p7.r4"]
     assert shown(trials=["p7.r3"]) == ["p7.r3"]
@@ -181,20 +181,20 @@ def test_trials_are_chosen_by_name_and_by_outcome() -> None:
     assert shown(trials=["p7"], outcomes={Outcome.WRONG}) == ["p7.r2"]
     assert shown(outcomes={Outcome.WRONG, Outcome.FAILED}) == ["p7.r2", "p7.r3"]
     assert shown(trials=["p7.r2"], outcomes={Outcome.FAILED}) == []
-    assert render(history, outcomes={Outcome.HARM}) == "no trial here is harm: 2 correct, 1 wrong, 1 failed\n"
-    assert render(history, outcomes={Outcome.HARM, Outcome.HUNG, Outcome.INVALID}).startswith(
+    assert render_stories(history, outcomes={Outcome.HARM}) == "no trial here is harm: 2 correct, 1 wrong, 1 failed\n"
+    assert render_stories(history, outcomes={Outcome.HARM, Outcome.HUNG, Outcome.INVALID}).startswith(
         "no trial here is harm, hung or invalid: "
     )
     with pytest.raises(
         LookupError, match=re.escape("this run has no trial p8.r1: its trials are 1 to 4 (p7.r1 to p7.r4)")
     ):
-        render(history, trials=["p8.r1"])
+        render_stories(history, trials=["p8.r1"])
     with pytest.raises(LookupError, match="this run has no prompt 1: its prompts are 7 to 7"):
-        render(history, trials=["p7.r1"], prompt=1)
+        render_stories(history, trials=["p7.r1"], prompt=1)
 
 
 def test_a_story_goes_from_question_over_faults_to_verdict(tmp_path: Path) -> None:
-    text = render(History.read(FakeRun(tmp_path, prompts=60).write()), prompt=9, stages=True)
+    text = render_stories(History.read(FakeRun(tmp_path, prompts=60).write()), prompt=9, stages=True)
     lines = text.splitlines()
     assert lines[0].startswith("p9.r1  prompt 9: Question 9")
     order = (
@@ -218,7 +218,7 @@ def test_a_story_goes_from_question_over_faults_to_verdict(tmp_path: Path) -> No
 
 
 def test_fault_parameters_and_fallbacks_show(tmp_path: Path) -> None:
-    text = render(History.read(FakeRun(tmp_path, prompts=60).write()), stages=True)
+    text = render_stories(History.read(FakeRun(tmp_path, prompts=60).write()), stages=True)
     assert 'latency scheduled by wire {"delay_s": 0.5}' in text
     assert "to http://127.0.0.1:5000" in text
     assert text.count("verdict  ") == 60
@@ -227,7 +227,7 @@ def test_fault_parameters_and_fallbacks_show(tmp_path: Path) -> None:
 def test_each_repeat_is_told() -> None:
     begun = PromptStarted(prompt_index=7, prompt="again")
     starts = [Record("", float(n), "run", f"p7.r{n}", "info", n, begun) for n in (1, 2)]
-    text = render(History(starts), prompt=7)
+    text = render_stories(History(starts), prompt=7)
     assert "p7.r1  prompt 7: again" in text
     assert "p7.r2  prompt 7: again" in text
     assert text.count("unfinished: the run ended before it did") == 2
@@ -236,6 +236,6 @@ def test_each_repeat_is_told() -> None:
 def test_a_prompt_that_is_not_there_is_said_so(tmp_path: Path) -> None:
     history = History.read(FakeRun(tmp_path, prompts=3).write())
     with pytest.raises(LookupError, match="this run has no prompt 9: its prompts are 1 to 3"):
-        render(history, prompt=9)
+        render_stories(history, prompt=9)
     with pytest.raises(LookupError, match="this run has no prompt: no trial was started in it"):
-        render(History([]))
+        render_stories(History([]))

@@ -28,10 +28,10 @@ from chaoslab.core.events import (
 )
 from chaoslab.record.history import History
 from chaoslab.reports.contents import Contents
-from chaoslab.reports.contents.headline import harm_said
+from chaoslab.reports.contents.headline import word_harm
 from chaoslab.reports.formats import terminal
 from chaoslab.reports.page import ROWS
-from chaoslab.reports.places import read
+from chaoslab.reports.places import read_history
 from tests.event_parts import call_at, fault_at, prompt_finished, run_started, story
 from tests.reports.fake_run import TARGETS, FakeRun, ScriptedClock, summary
 
@@ -175,7 +175,7 @@ def pays(prompt: str) -> str:
 def paid(logs: Path, *faults: lab.Injection, trials: int = 20) -> History:
     options: Any = {"tools": [charge], "reads": [rate], "faults": faults, "timeout_s": 2.0}
     list(lab.run_many(pays, "Pay", trials=trials, logs=logs, **options))
-    return read("latest", logs=logs)
+    return read_history("latest", logs=logs)
 
 
 def test_what_a_python_run_cannot_tell_is_not_0(tmp_path: Path) -> None:
@@ -203,7 +203,7 @@ def test_of_faults_that_hurt_as_often_the_one_with_the_worst_outcome_stands_firs
 
     faults = [lab.inject("lost_reply", "charge", chance=0.25), lab.inject("dns_failure", "rate", chance=0.25)]
     list(lab.run_many(careless, "Pay", trials=8, tools=[charge], reads=[rate], faults=faults, logs=tmp_path))
-    text = flat(summary(read("latest", logs=tmp_path)))
+    text = flat(summary(read_history("latest", logs=tmp_path)))
     often = "2 of 2 judged trials that met it alone did not end well (100%, 95 % interval 34%–100%; without it"
     first, second = f"lost_reply on charge: {often} 0%), at worst harm", f"dns_failure on rate: {often} 33%), at worst"
     assert text.index("what hurt most:") < text.index(first) < text.index(second)
@@ -220,7 +220,7 @@ def test_requests_to_services_are_no_calls_of_functions(tmp_path: Path) -> None:
         return httpx.get("http://shop/price").text
 
     lab.run(asks, "Which?", services={"shop": lambda _request: "30"}, logs=tmp_path)
-    assert "Calls: 1 to services; 0 failed" in summary(read("latest", logs=tmp_path))
+    assert "Calls: 1 to services; 0 failed" in summary(read_history("latest", logs=tmp_path))
 
 
 def test_a_repeated_charge_is_a_recovery_with_harm(tmp_path: Path) -> None:
@@ -324,15 +324,15 @@ def harmed(*whys: str) -> Contents:
 
 
 def test_harm_is_told_once_with_how_often_and_where() -> None:
-    text = terminal.summary(harmed("charge twice", *["charge 6 times"] * 12))
+    text = terminal.render_summary(harmed("charge twice", *["charge 6 times"] * 12))
     assert text.split("\n\n")[1].splitlines() == [
         "13 of 13 trials left the ledgers other than they should be.",
         "  12 times, first in p2.r1: charge 6 times",
         "  p1.r1: charge twice",
     ]
     none = lab.run(pays, "Pay", tools=[charge], reads=[rate], facts=["12"], effects=[]).history
-    assert "No harm was found" in harm_said(replace(RunReport.of(none), verdicts={}))
-    assert "harm cannot be found" in harm_said(replace(RunReport.of(none), verdicts={}, judgeable=False))
+    assert "No harm was found" in word_harm(replace(RunReport.of(none), verdicts={}))
+    assert "harm cannot be found" in word_harm(replace(RunReport.of(none), verdicts={}, judgeable=False))
 
 
 LONG = "fetch_the_customers_invoices_of_the_last_fiscal_year_by_region"
@@ -369,7 +369,7 @@ def test_every_line_fits_in_80_columns(tmp_path: Path) -> None:
     lines = {(name, line) for name, page in pages.items() for line in summary(page).splitlines()}
     wide = {(name, line) for name, line in lines if len(line) > 80}
     assert not wide
-    assert not [line for line in terminal.summary(harmed(LONG * 9)).splitlines() if len(line) > 80]
+    assert not [line for line in terminal.render_summary(harmed(LONG * 9)).splitlines() if len(line) > 80]
 
 
 @pytest.fixture(scope="module")

@@ -7,13 +7,13 @@ from xml.etree.ElementTree import Element, fromstring
 import pytest
 
 from chaoslab.analysis.measures.incidents import Ending
-from chaoslab.analysis.measures.intervals import rate
+from chaoslab.analysis.measures.intervals import compute_rate
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.guard import Section
 from chaoslab.record.history import History
 from chaoslab.reports.levels import PassRate
-from chaoslab.reports.svg import PICTURES, over_level, pictures, recovery, timeline
-from chaoslab.reports.svg.parts import Picture, linear, rounds
+from chaoslab.reports.svg import PICTURES, draw_pictures, over_level, recovery, timeline
+from chaoslab.reports.svg.parts import Picture, make_linear_axis, round_ticks
 from tests.reports import hostile_run
 from tests.reports.fake_run import FakeRun
 from tests.sure import sure
@@ -43,7 +43,7 @@ def at(percent: str | None) -> float:
 
 
 def test_every_picture_has_a_title_and_words_for_who_cannot_see_it(report: RunReport) -> None:
-    found = pictures(report)
+    found = draw_pictures(report)
     assert list(found) == list(PICTURES)
     for picture in found.values():
         root = fromstring(picture.svg)
@@ -111,16 +111,16 @@ def test_a_long_run_has_an_image_without_links_and_says_what_it_leaves_out(
 
 
 def test_without_faults_nothing_is_drawn(tmp_path: Path) -> None:
-    assert pictures(RunReport.of(History.read(FakeRun(tmp_path, prompts=9, chance=0.0).write()))) == {}
-    assert pictures(RunReport.of(History([]))) == {}
+    assert draw_pictures(RunReport.of(History.read(FakeRun(tmp_path, prompts=9, chance=0.0).write()))) == {}
+    assert draw_pictures(RunReport.of(History([]))) == {}
 
 
 def test_a_measure_that_failed_takes_its_picture_alone(report: RunReport) -> None:
-    assert list(pictures(replace(report, attempts=Section(None, "it broke")))) == ["Recovery"]
+    assert list(draw_pictures(replace(report, attempts=Section(None, "it broke")))) == ["Recovery"]
 
 
 def test_the_pass_rate_has_a_point_with_its_interval_at_each_level_that_was_judged() -> None:
-    points = [(0.0, rate(10, 10)), (1.0, rate(3, 10))]
+    points = [(0.0, compute_rate(10, 10)), (1.0, compute_rate(3, 10))]
     line = PassRate("refund", [(level, share) for level, share in points if share is not None])
     root = drawn(over_level.draw(line, least=0.5))
     first, second = of(root, "circle")
@@ -136,7 +136,7 @@ def test_the_pass_rate_has_a_point_with_its_interval_at_each_level_that_was_judg
 
 
 def test_foreign_names_are_text(tmp_path: Path) -> None:
-    found = pictures(RunReport.of(History.read(hostile_run.write(tmp_path, trials=3))))
+    found = draw_pictures(RunReport.of(History.read(hostile_run.write(tmp_path, trials=3))))
     assert "Faults and targets" in found
     for picture in found.values():
         names = {one.tag for one in fromstring(picture.svg).iter()}
@@ -159,7 +159,7 @@ def test_foreign_names_are_text(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("low", "high"), [(0, 1), (0, 0.003), (-2.0, 6.0), (0, 86_400), (0, 0)])
 def test_ticks_are_few_round_and_within(low: float, high: float) -> None:
-    found = rounds(low, high)
+    found = round_ticks(low, high)
     assert 1 <= len(found) <= 7
     assert all(low - 1e-9 <= tick <= high + 1e-9 for tick in found) or low == high
-    assert all(0 <= share <= 1.0001 for share, _ in linear(low, high).ticks)
+    assert all(0 <= share <= 1.0001 for share, _ in make_linear_axis(low, high).ticks)

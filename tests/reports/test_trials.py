@@ -10,8 +10,8 @@ from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.core.events import PromptStarted, RunStarted
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
-from chaoslab.reports.contents._rows import order
-from chaoslab.reports.trials import counted, named, outcomes, prompts_of
+from chaoslab.reports.contents._rows import order_trials
+from chaoslab.reports.trials import count_prompts, find_trials, format_counts, parse_outcomes
 
 THERE = ["p1.r1", "p2.r1", "p3.r1", "p1.r2", "p2.r2", "p3.r2", "p1.r3"]
 
@@ -28,7 +28,7 @@ THERE = ["p1.r1", "p2.r1", "p3.r1", "p1.r2", "p2.r2", "p3.r2", "p1.r3"]
     ],
 )
 def test_a_name_stands_for_trials(name: str, meant: list[str]) -> None:
-    assert named(name, THERE, prompts=3) == meant
+    assert find_trials(name, THERE, prompts=3) == meant
 
 
 @pytest.mark.parametrize(
@@ -37,26 +37,26 @@ def test_a_name_stands_for_trials(name: str, meant: list[str]) -> None:
 def test_a_name_that_stands_for_none_is_refused_with_those_that_there_are(name: str) -> None:
     line = f"this run has no trial {name}: its trials are 1 to 7 (p1.r1 to p1.r3)"
     with pytest.raises(LookupError, match=f"^{re.escape(line)}$"):
-        named(name, THERE, prompts=3)
+        find_trials(name, THERE, prompts=3)
     with pytest.raises(LookupError, match=r"it has p1\.r1$"):
-        named("2", ["p1.r1"], prompts=1)
+        find_trials("2", ["p1.r1"], prompts=1)
 
 
 def test_a_run_knows_how_many_prompts_it_asked_even_where_it_does_not_state_them() -> None:
     begun = [Record("", 1.0, "run", f"p{n}.r1", "info", n, PromptStarted(prompt_index=n, prompt="?")) for n in (1, 2)]
     stated = RunStarted(seed=1, settings={}, plan={}, prompts=6, now="", model="", asked=[{}, {}, {}])
-    assert prompts_of(History(begun)) == 2
-    assert prompts_of(History([Record("", 0.0, "run", None, "info", 0, stated), *begun])) == 3
-    assert prompts_of(History([])) == 1
+    assert count_prompts(History(begun)) == 2
+    assert count_prompts(History([Record("", 0.0, "run", None, "info", 0, stated), *begun])) == 3
+    assert count_prompts(History([])) == 1
 
 
 def test_outcomes_are_named_one_by_one_or_with_commas() -> None:
-    assert outcomes(["harm,wrong", " failed "]) == {Outcome.HARM, Outcome.WRONG, Outcome.FAILED}
-    assert outcomes([]) == set()
+    assert parse_outcomes(["harm,wrong", " failed "]) == {Outcome.HARM, Outcome.WRONG, Outcome.FAILED}
+    assert parse_outcomes([]) == set()
     with pytest.raises(LookupError, match=r"^no outcome is called 'wrnog': did you mean 'wrong'\?$"):
-        outcomes(["correct,wrnog"])
+        parse_outcomes(["correct,wrnog"])
     with pytest.raises(LookupError, match="no outcome is called 'Wrong'"):
-        outcomes(["Wrong"])
+        parse_outcomes(["Wrong"])
 
 
 def test_the_first_of_the_worst_is_the_one_to_look_at() -> None:
@@ -64,7 +64,7 @@ def test_the_first_of_the_worst_is_the_one_to_look_at() -> None:
 
     def worst(*found: Outcome) -> str:
         verdicts = {f"p{n}.r1": Verdict(outcome, "") for n, outcome in enumerate(found, 1)}
-        return order(replace(nothing, verdicts=verdicts, trials=[*verdicts]))[0]
+        return order_trials(replace(nothing, verdicts=verdicts, trials=[*verdicts]))[0]
 
     worst_first = [
         Outcome.HARM,
@@ -78,5 +78,5 @@ def test_the_first_of_the_worst_is_the_one_to_look_at() -> None:
     for n in range(len(worst_first)):
         assert worst(Outcome.CORRECT, *reversed(worst_first[n:])) == f"p{1 + len(worst_first) - n}.r1"
     assert worst(Outcome.WRONG, Outcome.WRONG) == "p1.r1"
-    assert counted({Outcome.WRONG: 2, Outcome.HARM: 0, Outcome.CORRECT: 1}) == "1 correct, 2 wrong"
-    assert counted({}) == "none"
+    assert format_counts({Outcome.WRONG: 2, Outcome.HARM: 0, Outcome.CORRECT: 1}) == "1 correct, 2 wrong"
+    assert format_counts({}) == "none"

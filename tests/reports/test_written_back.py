@@ -10,7 +10,7 @@ from chaoslab.cli import main
 from chaoslab.core.events import PromptFinished, PromptStarted, RunFinished, RunStarted
 from chaoslab.record.log import Log
 from chaoslab.reports.frames import Frames, write_parquet
-from chaoslab.reports.places import read
+from chaoslab.reports.places import read_history
 from tests import warm
 from tests.cli_parts import Typed
 from tests.disk_parts import small_disk
@@ -40,7 +40,7 @@ def half(here: Path) -> Path:
 
 def test_half_a_sign_is_loaded_and_written_as_a_table(half: Path) -> None:
     assert list(lab.load(str(half)).trials["answer"]) == ["half \\ud83d of a sign"]
-    write_parquet(Frames(read(str(half))), half / "tables")
+    write_parquet(Frames(read_history(str(half))), half / "tables")
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ import chaoslab as lab
 from chaoslab.cli import main
 from chaoslab.scenarios.bisecting import bisect
 from chaoslab.scenarios.located import ScenarioError
-from chaoslab.scenarios.revisions import SideWork, revision
-from chaoslab.scenarios.rows import _rows
+from chaoslab.scenarios.revisions import SideWork, open_revision
+from chaoslab.scenarios.rows import _serve_rows
 from chaoslab.scenarios.sides import KeptTrials, Sides
 from chaoslab.search.compared import Comparison
 from chaoslab.search.pairs import Side
@@ -176,7 +176,7 @@ def test_a_side_in_a_child_prints_a_line_a_trial(monkeypatch: pytest.MonkeyPatch
         "root": "",
     }
     told = io.StringIO()
-    assert _rows(io.StringIO(f"{json.dumps(asked)}\n[2, 3]\n2\n"), told) == 0
+    assert _serve_rows(io.StringIO(f"{json.dumps(asked)}\n[2, 3]\n2\n"), told) == 0
     period, *rows, cause = map(json.loads, told.getvalue().splitlines())
     assert period == 1
     assert [each["side"]["well"] for each in rows] == [True, True]
@@ -200,7 +200,7 @@ def test_a_child_refuses_code_that_is_not_its_revisions(
         "jobs": 1,
         "root": str(FOLDER.resolve()),
     }
-    assert _rows(io.StringIO(f"{json.dumps(asked)}\n[1]\n"), io.StringIO()) == 2
+    assert _serve_rows(io.StringIO(f"{json.dumps(asked)}\n[1]\n"), io.StringIO()) == 2
     assert "paid_twice" in (err := capsys.readouterr().err)
     assert err.count("\n") == 1
 
@@ -300,7 +300,7 @@ def test_ends_that_do_not_differ_are_told_with_their_evidence(typed: Typed) -> N
 
 @pytest.mark.usefixtures("repository")
 def test_a_revision_is_tried_in_a_work_tree_that_is_taken_away() -> None:
-    with revision(SideWork(Path("pay.chaos.yml")), "v1") as side:
+    with open_revision(SideWork(Path("pay.chaos.yml")), "v1") as side:
         assert len(git("worktree", "list").splitlines()) == 2
         (row,) = side.take([1])
         assert row.story is not None

@@ -9,7 +9,7 @@ from typing import IO, Any
 
 import pytest
 
-from chaoslab.scenarios.schema import schema
+from chaoslab.scenarios.schema import build_schema
 
 ROOT = Path(__file__).parent.parent.parent
 EXAMPLES = [ROOT / "examples" / "lab_agent.chaos.yaml", *sorted((ROOT / "examples" / "scenarios").glob("*.yaml"))]
@@ -42,7 +42,7 @@ def keywords(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def test_the_schema_keeps_to_draft_07_and_to_references_within_itself() -> None:
-    made = schema()
+    made = build_schema()
     found = list(keywords(made))
     assert {key for key, _ in found} - DRAFT_07 == set()
     references = {value for key, value in found if key == "$ref"}
@@ -86,7 +86,7 @@ class Server:
 
 @pytest.mark.skipif(SERVER is None, reason="no yaml-language-server on PATH: npm install -g yaml-language-server")
 def test_the_server_of_editors_finds_nothing_in_the_examples_and_what_is_wrong(tmp_path: Path) -> None:
-    (tmp_path / "schema.json").write_text(json.dumps(schema()))
+    (tmp_path / "schema.json").write_text(json.dumps(build_schema()))
     wrong = tmp_path / "wrong.chaos.yaml"
     wrong.write_text(
         "name: a\nagent: lab\nprompt: hi\nfaults:\n  - {fault: lost, target: weather}\ntrails: 5\ntrials: x\n"

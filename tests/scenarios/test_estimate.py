@@ -10,10 +10,10 @@ import pytest
 from chaoslab.base.clock import SystemClock
 from chaoslab.core.events import PromptFinished, PromptStarted, RunStarted, Usage, UsageUnstated
 from chaoslab.execution import estimate
-from chaoslab.execution.estimate import CostEstimate, Sample, pilot, summed
+from chaoslab.execution.estimate import CostEstimate, Sample, run_pilot, sum_estimates
 from chaoslab.record.rulings import RulingsFile, RulingState, TrialRuling
 from chaoslab.record.runs import Run
-from chaoslab.scenarios.estimate import estimated
+from chaoslab.scenarios.estimate import estimate_scenario
 from chaoslab.scenarios.load import load
 from tests.cli_parts import Typed
 
@@ -74,7 +74,7 @@ def run_of(logs: Path, *, priced: bool = True, unstated: bool = False, world: st
 def real(folder: Path) -> CostEstimate:
     (folder / "a.chaos.yaml").write_text(REAL)
     (scenario,) = load(folder / "a.chaos.yaml")
-    return estimated(scenario, logs=folder / "logs")
+    return estimate_scenario(scenario, logs=folder / "logs")
 
 
 def test_in_virtual_time_a_pilot_tells_the_time_and_nothing_costs_money(here: Path, typed: Typed) -> None:
@@ -112,7 +112,7 @@ def test_a_model_that_judges_is_left_out_and_named(tmp_path: Path) -> None:
         f"{VIRTUAL}judge: model\nexpect: [{{judged_by: {{statement: It is polite.}}}}]\n"
     )
     (scenario,) = load(tmp_path / "a.chaos.yaml")
-    assert estimated(scenario, only=1).notes == ("not in it: the model that judge and judged_by may ask",)
+    assert estimate_scenario(scenario, only=1).notes == ("not in it: the model that judge and judged_by may ask",)
 
 
 def test_the_lab_and_the_levels_of_stress_are_estimated_too(here: Path, typed: Typed) -> None:
@@ -162,9 +162,9 @@ def test_a_sum_is_not_known_where_one_is_not() -> None:
         CostEstimate("b", 2, 2.0, 0, 0.0),
         CostEstimate("c", 3, None, 1, None),
     )
-    assert summed([one, other]) == CostEstimate("in all", 3, 3.0, 5, 0.1)
-    assert summed([one, unknown]) == CostEstimate("in all", 4, None, 6, None)
-    assert "no real model" not in "".join(summed([replace(one, tokens=0), other]).lines())
+    assert sum_estimates([one, other]) == CostEstimate("in all", 3, 3.0, 5, 0.1)
+    assert sum_estimates([one, unknown]) == CostEstimate("in all", 4, None, 6, None)
+    assert "no real model" not in "".join(sum_estimates([replace(one, tokens=0), other]).lines())
 
 
 @pytest.mark.parametrize(
@@ -179,13 +179,13 @@ def test_a_pilot_measures_the_trials_and_what_they_take_once(
 ) -> None:
     clock = Stepped()
     monkeypatch.setattr(estimate, "system", clock)
-    found = pilot(map(clock.step, steps_s))
+    found = run_pilot(map(clock.step, steps_s))
     assert found == Sample(f"a pilot of {count} trial{'s' if count > 1 else ''}", count, each_s, once_s)
 
 
 def test_a_pilot_ends_early_and_parts_the_beginning_from_the_trials() -> None:
     taken = iter(range(100))
-    found = pilot(taken)
+    found = run_pilot(taken)
     assert found is not None
     assert (found.trials, next(taken)) == (6, 6)
-    assert pilot([]) is None
+    assert run_pilot([]) is None

@@ -12,7 +12,15 @@ from xml.etree import ElementTree
 import pytest
 
 from chaoslab.scenarios.baseline import Baseline, Suite
-from chaoslab.scenarios.gating import Gated, ScenarioGate, cases, gate, markdown, under, workflow_commands
+from chaoslab.scenarios.gating import (
+    Gated,
+    ScenarioGate,
+    build_cases,
+    gate,
+    make_gated,
+    render_markdown,
+    render_workflow_commands,
+)
 from chaoslab.scenarios.load import load
 from chaoslab.scenarios.sides import KeptTrials
 from chaoslab.search.pairs import Side
@@ -38,7 +46,7 @@ def of_rows(name: str, base: Iterable[Side], new: Iterable[Side], *, scenarios: 
     """A scenario whose trials are these on both sides."""
     (scenario,) = load(SCENARIO)
     named = replace(scenario, variant=name)
-    (made,) = under([(named, Suite.of(named, 1, [*base]))], 0.05 / scenarios)
+    (made,) = make_gated([(named, Suite.of(named, 1, [*base]))], 0.05 / scenarios)
     return replace(made, new=KeptTrials(dict(enumerate(new, 1))))
 
 
@@ -74,7 +82,7 @@ def test_the_budget_goes_where_it_is_undecided() -> None:
 def test_several_scenarios_share_the_chance_of_a_false_alarm() -> None:
     (scenario,) = load(SCENARIO)
     suite = Suite.of(scenario, 1, [WELL] * 40)
-    assert [each.found.alpha for each in under([(scenario, suite)] * 2, 0.05)] == [0.025, 0.025]
+    assert [each.found.alpha for each in make_gated([(scenario, suite)] * 2, 0.05)] == [0.025, 0.025]
 
 
 def test_pairs_that_could_not_decide_any_more_come_last() -> None:
@@ -86,14 +94,14 @@ def test_pairs_that_could_not_decide_any_more_come_last() -> None:
 def test_what_is_written_for_a_pull_request_and_for_ci() -> None:
     made = ruled(of_rows("one", [WELL] * 60, [BAD] * 60), of_rows("two", [WELL] * 60, [WELL] * 60))
     made.notes.append("the baseline is 40 days old")
-    text = markdown(made)
+    text = render_markdown(made)
     assert text.startswith("## ❌ gate FAILED: paid twice, one became worse\n")
     assert "| `paid twice, one` | worse | 9 | not stated | 9 → 0 of 9 | 0 | 0 |" in text
     assert "- trial 1: correct → wrong: `17 ¦ not 12`" in text
     document = ElementTree.fromstring(_junit(made))
     assert [len(each) for each in document.iter("testcase")] == [2, 1]
     assert [each.get("message") for each in document.iter("failure")] == [made.scenarios[0].found.in_words()[0]]
-    first, second = workflow_commands(made)
+    first, second = render_workflow_commands(made)
     assert first == "::warning title=chaoslab gate::the baseline is 40 days old"
     assert second.startswith(
         f"::error file={SCENARIO},title=chaoslab gate%2C paid twice%2C one::worse: ended well 9 → 0 of 9 pairs"
@@ -101,9 +109,9 @@ def test_what_is_written_for_a_pull_request_and_for_ci() -> None:
 
 
 def _junit(made: ScenarioGate) -> str:
-    from chaoslab.scenarios.junit import document
+    from chaoslab.scenarios.junit import render_document
 
-    return document(cases(made))
+    return render_document(build_cases(made))
 
 
 @pytest.mark.usefixtures("there")

@@ -11,7 +11,7 @@ from chaoslab.record.history import History
 from chaoslab.scenarios.builder import ScenarioBuilder
 from chaoslab.scenarios.load import ScenarioErrors, load
 from chaoslab.scenarios.running import Ruling, run
-from chaoslab.scenarios.tell import foreseen
+from chaoslab.scenarios.tell import render_forecast
 from tests.cli_parts import Typed
 
 FILE = Path(__file__).parent.parent.parent / "examples" / "lab_agent.chaos.yaml"
@@ -91,7 +91,7 @@ def test_a_conversation_with_it_has_turns_waits_and_assertions_and_is_replayed(t
 
 def test_its_services_are_foreseen() -> None:
     (scenario,) = own(trials=1).fault("lost_reply", "messaging", calls=[1]).check()
-    assert list(foreseen(scenario))[1] == "  trial 1: lost_reply on messaging at request 1 of messaging"
+    assert list(render_forecast(scenario))[1] == "  trial 1: lost_reply on messaging at request 1 of messaging"
 
 
 @pytest.mark.parametrize(

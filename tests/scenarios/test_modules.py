@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab.scenarios._modules import modules_of
+from chaoslab.scenarios._modules import use_modules
 from chaoslab.scenarios.load import load
 from chaoslab.scenarios.running import run
 from chaoslab.seams.functions.references import is_installed
@@ -168,7 +168,7 @@ def test_a_module_that_the_process_had_is_used_where_no_folder_has_its_own(
     import shared_part  # type: ignore[import-not-found]
 
     try:
-        with modules_of(here / "a"):
+        with use_modules(here / "a"):
             import hidden_part as hidden_within
             import shared_part as shared_within
         assert (shared_within, hidden_within.NAME, hidden_part.NAME) == (shared_part, "a", "here")
@@ -182,9 +182,9 @@ def test_an_installed_package_gives_way_to_a_module_that_the_scenario_names(here
 
     assert is_installed("yaml")
     (here / "a" / "yaml.py").write_text("NAME = 'a'\n")
-    with modules_of(here / "a"):
+    with use_modules(here / "a"):
         assert sys.modules["yaml"] is yaml
-    with modules_of(here / "a", ["yaml:agent"]):
+    with use_modules(here / "a", ["yaml:agent"]):
         assert __import__("yaml").NAME == "a"
         assert not is_installed("yaml")
     assert sys.modules["yaml"] is yaml

@@ -15,9 +15,9 @@ from chaoslab.base import registry
 from chaoslab.cli import main
 from chaoslab.core.events import StoryLeftOut
 from chaoslab.record.history import History
-from chaoslab.scenarios.agent_tools import tools_of
+from chaoslab.scenarios.agent_tools import find_tools
 from chaoslab.scenarios.load import load
-from chaoslab.scenarios.new_project import repository, workflow
+from chaoslab.scenarios.new_project import find_repository, render_workflow
 from chaoslab.scenarios.running import Result
 from tests.cli_parts import Typed, chaoslab, execute
 
@@ -26,7 +26,7 @@ def test_a_new_project_passes_and_its_naive_agent_fails(tmp_path: Path) -> None:
     made = chaoslab(tmp_path, "init", "mine")
     assert (made.returncode, made.stderr) == (0, "")
     assert made.stdout.splitlines()[-1] == "next: cd mine; chaoslab test; pytest"
-    assert ("note: set the variable CHAOSLAB" in made.stdout) is (repository() is None)
+    assert ("note: set the variable CHAOSLAB" in made.stdout) is (find_repository() is None)
     folder = tmp_path / "mine"
     assert {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} == {
         "refund.chaos.yaml", "support_agent.py", "test_chaos.py", ".github/workflows/chaos.yml",
@@ -139,7 +139,7 @@ def test_the_tools_of_an_agent_are_read_from_its_source(
     source: str, changes: list[str], reads: list[str], tmp_path: Path
 ) -> None:
     (tmp_path / "bot.py").write_text(source)
-    found = tools_of("bot:run", [tmp_path])
+    found = find_tools("bot:run", [tmp_path])
     assert (found.changes, found.reads) == ([f"bot:{each}" for each in changes], [f"bot:{each}" for each in reads])
 
 
@@ -239,10 +239,10 @@ def test_the_workflow_installs_chaoslab_from_where_this_one_came(
     if remote:
         subprocess.run(["git", "-C", str(tmp_path), "remote", "add", "origin", remote], check=True)
     monkeypatch.syspath_prepend(tmp_path)
-    assert repository() == address
-    step = next(line for line in workflow(address, test=False).splitlines() if "pip install" in line)
+    assert find_repository() == address
+    step = next(line for line in render_workflow(address, test=False).splitlines() if "pip install" in line)
     assert ("$CHAOSLAB" in step) is (address != "")
-    assert (f"CHAOSLAB: {address}\n" in workflow(address, test=False)) is bool(address)
+    assert (f"CHAOSLAB: {address}\n" in render_workflow(address, test=False)) is bool(address)
 
 
 def test_nothing_is_overwritten(tmp_path: Path, typed: Typed) -> None:

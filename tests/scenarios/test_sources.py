@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from chaoslab.cli import main
-from chaoslab.scenarios._modules import modules_of
+from chaoslab.scenarios._modules import use_modules
 from chaoslab.scenarios.load import load
 from chaoslab.scenarios.located import ScenarioError
-from chaoslab.scenarios.running import imported
-from chaoslab.scenarios.sources import function_name, lost
+from chaoslab.scenarios.running import import_parts
+from chaoslab.scenarios.sources import explain_lost, find_function_name
 
 SHOP = """\
 import logging
@@ -62,17 +62,17 @@ CASES = {
 def test_a_name_that_the_source_tells_is_told(name: str, tmp_path: Path) -> None:
     (tmp_path / "shop.py").write_text(SHOP)
     (tmp_path / "payments.py").write_text("def pay(order): ...\n")
-    assert function_name(f"shop:{name}", [tmp_path]) == CASES[name]
+    assert find_function_name(f"shop:{name}", [tmp_path]) == CASES[name]
 
 
 @pytest.mark.parametrize("more", ["from other import *", "def __getattr__(name): ...", "globals()['paid'] = 3"])
 def test_what_a_source_may_not_show_is_no_mistake(more: str, tmp_path: Path) -> None:
     (tmp_path / "shop.py").write_text(SHOP)
     with pytest.raises(LookupError, match=r"shop\.py has no 'refnd': did you mean 'refund'\?"):
-        function_name("shop:refnd", [tmp_path])
+        find_function_name("shop:refnd", [tmp_path])
     (tmp_path / "shop.py").write_text(f"{SHOP}{more}  # {'-' * 9}\n")
-    assert function_name("shop:refnd", [tmp_path]) is None
-    assert function_name("shop:refund", [tmp_path]) == "refund"
+    assert find_function_name("shop:refnd", [tmp_path]) is None
+    assert find_function_name("shop:refund", [tmp_path]) == "refund"
 
 
 def test_a_function_of_a_package_is_found_where_the_package_has_it_from(tmp_path: Path) -> None:
@@ -83,20 +83,20 @@ def test_a_function_of_a_package_is_found_where_the_package_has_it_from(tmp_path
     (here / "tools.py").write_text("def refund(order): ...\n")
     (tmp_path / "second" / "shop" / "__init__.py").write_text("def second(order): ...\n")
     folders = [tmp_path / "first", tmp_path / "second"]
-    found = [function_name(f"shop:{name}", folders) for name in ("refund", "tools", "gone")]
+    found = [find_function_name(f"shop:{name}", folders) for name in ("refund", "tools", "gone")]
     assert found == ["refund", None, None]
-    assert function_name("shop.tools:refund", folders) == "refund"
+    assert find_function_name("shop.tools:refund", folders) == "refund"
     with pytest.raises(LookupError, match=r"__init__\.py has no 'second'"):
-        function_name("shop:second", folders)
-    assert function_name("nowhere:refund", folders) is None
+        find_function_name("shop:second", folders)
+    assert find_function_name("nowhere:refund", folders) is None
     with pytest.raises(LookupError, match=r"__init__\.py has no 'refund'"):
-        function_name("json:refund", folders)
+        find_function_name("json:refund", folders)
 
 
 def test_a_function_that_is_given_another_name_is_not_known(tmp_path: Path) -> None:
     (tmp_path / "shop.py").write_text("def refund(order): ...\nrefund.__name__ = 'pay'\n")
-    assert function_name("shop:refund", [tmp_path]) is None
-    assert function_name("shop:refnd", [tmp_path]) is None
+    assert find_function_name("shop:refund", [tmp_path]) is None
+    assert find_function_name("shop:refnd", [tmp_path]) is None
 
 
 FILE = """\
@@ -167,8 +167,8 @@ def test_what_a_check_lets_pass_an_import_finds(tmp_path: Path) -> None:
     (tmp_path / "shop.py").write_text(f"{TOOLS}globals()['paid'] = refund\n")
     (tmp_path / "a.chaos.yaml").write_text(FILE.replace("TARGET", "paid").replace("shop:look", "shop:paid"))
     (scenario,) = load(tmp_path / "a.chaos.yaml")
-    with modules_of(tmp_path):
-        assert [each.__name__ for each in imported(scenario)[1]["reads"]] == ["refund"]
+    with use_modules(tmp_path):
+        assert [each.__name__ for each in import_parts(scenario)[1]["reads"]] == ["refund"]
 
 
 @pytest.mark.parametrize(
@@ -184,9 +184,9 @@ def test_what_a_check_lets_pass_an_import_finds(tmp_path: Path) -> None:
     ],
 )
 def test_what_an_installed_package_has_is_read_without_importing_it(dotted: str, module: str, name: str | None) -> None:
-    assert lost(dotted, []) == module
+    assert explain_lost(dotted, []) == module
     try:
-        found = function_name(dotted, [])
+        found = find_function_name(dotted, [])
     except LookupError as error:
         found = str(error.args[0])
     assert found == name

@@ -13,7 +13,7 @@ from chaoslab.record.steering import steer
 from chaoslab.scenarios.builder import ScenarioBuilder
 from chaoslab.scenarios.load import ScenarioErrors
 from chaoslab.scenarios.running import run
-from chaoslab.scenarios.tell import foreseen
+from chaoslab.scenarios.tell import render_forecast
 
 DELAY = "latency on order.delay_s"
 TIMES = "latency on order.max_times"
@@ -54,7 +54,7 @@ def test_a_trial_draws_the_same_alone_and_another_seed_draws_others() -> None:
     (scenario,) = slow().check()
     assert scenario.drawn(1, 3) == scenario.drawn(1, 3) != scenario.drawn(2, 3)
     values = scenario.drawn(1, 3).values
-    assert list(foreseen(scenario, only=4))[1].endswith(f"{DELAY} = {values[DELAY]}, {TIMES} = {values[TIMES]}")
+    assert list(render_forecast(scenario, only=4))[1].endswith(f"{DELAY} = {values[DELAY]}, {TIMES} = {values[TIMES]}")
 
 
 def test_a_range_of_whole_numbers_gives_whole_numbers() -> None:

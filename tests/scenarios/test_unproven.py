@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
-from chaoslab.scenarios.tell import plain
+from chaoslab.scenarios.tell import to_plain
 from chaoslab.surfaces.pytest_plugin import Chaos
 
 SAYS = {"*": {"undone": "could not"}}
@@ -56,7 +56,7 @@ def test_unknown_trials_are_told_and_not_fatal() -> None:
     found = result(evasive, SOMETIMES)
     unknown = sum(ruling.trial.outcome is lab.Outcome.UNKNOWN for ruling in found.rulings)
     assert unknown
-    data = plain(found)
+    data = to_plain(found)
     assert (data["state"], data["passed"], data["open"], data["why"]) == ("passed", 100 - unknown, unknown, "")
     assert data["open_as"] == {"unknown": unknown}
 
@@ -86,9 +86,9 @@ def test_a_scenario_is_invalid_if_more_of_its_trials_are_than_the_stated_share(k
     found = result(gives_up, SOMETIMES, MUST, **keys)
     invalid = sum(ruling.trial.outcome is lab.Outcome.INVALID for ruling in found.rulings)
     assert 0 < invalid <= 5
-    assert plain(found)["state"] == state
-    assert plain(found)["open"] == invalid
-    assert plain(found)["open_as"] == {"invalid": invalid}
+    assert to_plain(found)["state"] == state
+    assert to_plain(found)["open"] == invalid
+    assert to_plain(found)["open_as"] == {"invalid": invalid}
     assert state == "passed" or found.reasons[0].startswith(f"{invalid} of 100 trials prove nothing: ")
 
 

@@ -177,7 +177,7 @@ def within(call: Any, module: str) -> Any:
 def test_a_framework_s_tool_is_read_whether_it_is_installed_or_not(
     tool: Any, name: str | None, functions: list[Any] | None, hidden: set[str]
 ) -> None:
-    adapter = adapters.of_tool(tool)
+    adapter = adapters.adapter_of_tool(tool)
     if name is None:
         assert adapter is None or adapter.tools == "the object"
         return
@@ -193,12 +193,12 @@ def test_a_function_that_a_framework_wraps_is_the_user_s() -> None:
         return lambda order: refund(order)
 
     tool = within(functools.wraps(refund)(theirs_of_ag2()), "ag2.tools")
-    adapter = adapters.of_tool(tool)
+    adapter = adapters.adapter_of_tool(tool)
     assert adapter is not None
     assert [each.__name__ for each in adapter.functions(tool)] == ["refund"]
     own = type("BaseTool", (), {"__module__": "crewai.tools", "_run": lambda self: self, "func": None, "name": "x"})()
     structured = of("crewai.tools.structured", "CrewStructuredTool", name="r", func=own._run, args_schema=MODEL)
-    crew = adapters.of_tool(structured)
+    crew = adapters.adapter_of_tool(structured)
     assert crew is not None
     assert list(crew.functions(structured)) == [own._run]
     vars(own)["func"] = refund

@@ -38,7 +38,7 @@ def test_whoever_holds_the_function_calls_its_stand_in_and_afterwards_the_functi
         "partly": functools.partial(refund, amount=2),
     }
     code = refund.__code__
-    with code_swap.swapped(refund, doubled):
+    with code_swap.swap_code(refund, doubled):
         assert {name: call(order=17) for name, call in held.items()} == {
             "registry": "<17: 1>", "by rust": "<17: 1>", "partly": "<17: 2>",
         }  # fmt: skip
@@ -49,7 +49,7 @@ def test_whoever_holds_the_function_calls_its_stand_in_and_afterwards_the_functi
 
 def test_signature_kind_and_source_stay() -> None:
     told = inspect.signature(refund), inspect.getsource(refund), refund.__doc__, inspect.unwrap(refund)
-    with code_swap.swapped(refund, doubled):
+    with code_swap.swap_code(refund, doubled):
         assert (inspect.signature(refund), inspect.getsource(refund), refund.__doc__, inspect.unwrap(refund)) == told
         with pytest.raises(TypeError, match=r"refund\(\) missing 1 required positional argument: 'order'"):
             refund()  # type: ignore[call-arg]
@@ -61,7 +61,7 @@ def test_a_stated_signature_is_there_again_afterwards() -> None:
 
     stated = inspect.signature(refund)
     any_of.__signature__ = stated  # type: ignore[attr-defined]
-    with code_swap.swapped(any_of, doubled):
+    with code_swap.swap_code(any_of, doubled):
         assert (inspect.signature(any_of), any_of(1, 2)) == (stated, "<2>")
     assert vars(any_of) == {"__signature__": stated}
 
@@ -74,7 +74,7 @@ def test_what_a_function_closes_over_may_change_meanwhile() -> None:
         count += 1
         return count
 
-    with code_swap.swapped(counted, doubled):
+    with code_swap.swap_code(counted, doubled):
         assert (counted(), counted()) == ("<1>", "<2>")
     assert (counted(), count) == (3, 3)
 
@@ -107,7 +107,7 @@ def test_a_coroutine_function_and_generators_stay_what_they_are() -> None:
 
         return stand_in
 
-    with code_swap.swapped(later, noted), code_swap.swapped(parts, noted), code_swap.swapped(parts_later, noted):
+    with code_swap.swap_code(later, noted), code_swap.swap_code(parts, noted), code_swap.swap_code(parts_later, noted):
         kinds = (inspect.iscoroutinefunction(later), inspect.isgeneratorfunction(parts))
         assert (*kinds, inspect.isasyncgenfunction(parts_later)) == (True, True, True)
         assert asyncio.run(all_of()) == ("1", [2, 3], [3, 4])
@@ -139,7 +139,7 @@ class Branch(Shop): ...
 def test_a_method_is_swapped_on_its_own_object_alone_however_it_is_called() -> None:
     mine, other = Shop("mine"), Branch("other")
     held = mine.refund
-    with code_swap.swapped(mine.refund, doubled):
+    with code_swap.swap_code(mine.refund, doubled):
         assert [mine.refund(1), held(2), Shop.refund(mine, 3)] == ["<mine 1>", "<mine 2>", "<mine 3>"]
         assert [other.refund(1), Shop.refund(other, order=2)] == ["other 1", "other 2"]
     assert (mine.refund(1), vars(mine)) == ("mine 1", {"name": "mine"})
@@ -147,24 +147,24 @@ def test_a_method_is_swapped_on_its_own_object_alone_however_it_is_called() -> N
 
 def test_an_object_that_can_be_called_and_methods_of_a_class() -> None:
     mine, other = Shop("mine"), Shop("other")
-    with code_swap.swapped(mine, doubled):
+    with code_swap.swap_code(mine, doubled):
         assert [mine(1), other(1)] == ["<called mine 1>", "called other 1"]
-    with code_swap.swapped(Shop.of_class, doubled):
+    with code_swap.swap_code(Shop.of_class, doubled):
         assert [Shop.of_class(1), mine.of_class(1)] == ["<Shop 1>"] * 2
-    with code_swap.swapped(Shop.of_none, doubled), code_swap.swapped(Shop.refund, doubled):
+    with code_swap.swap_code(Shop.of_none, doubled), code_swap.swap_code(Shop.refund, doubled):
         assert [mine.of_none(1), other.refund(1)] == ["<none 1>", "<other 1>"]
     assert [mine(1), Shop.of_class(1), mine.of_none(1)] == ["called mine 1", "Shop 1", "none 1"]
 
 
 def test_two_objects_of_one_class_and_a_recursion_are_kept_apart() -> None:
     first, second, third = Shop("first"), Shop("second"), Shop("third")
-    with code_swap.swapped(first.refund, doubled), code_swap.swapped(second.refund, lambda _: str):
+    with code_swap.swap_code(first.refund, doubled), code_swap.swap_code(second.refund, lambda _: str):
         assert [shop.refund(1) for shop in (first, second, third)] == ["<first 1>", "1", "third 1"]
 
     def down(n: int) -> str:
         return "0" if n == 0 else down(n - 1)
 
-    with code_swap.swapped(down, doubled):
+    with code_swap.swap_code(down, doubled):
         assert down(2) == "<<<0>>>"
 
 
@@ -172,7 +172,7 @@ def test_a_partial_is_swapped_where_it_is_and_its_function_is_not() -> None:
     fixed = functools.partial(refund, amount=3)
     held = [fixed]
     assert code_swap.can_swap(fixed)
-    with code_swap.swapped(fixed, doubled):
+    with code_swap.swap_code(fixed, doubled):
         assert (held[0](order=1), refund(1)) == ("<1: 3>", "1: 1")
     assert (held[0](order=1), fixed.func, fixed.args, fixed.keywords) == ("1: 3", refund, (), {"amount": 3})
 
@@ -180,7 +180,7 @@ def test_a_partial_is_swapped_where_it_is_and_its_function_is_not() -> None:
 @pytest.mark.parametrize("thing", [len, str.upper, Shop, functools.lru_cache(refund), inspect.signature])
 def test_what_has_no_code_of_its_own_or_is_the_labs_too_is_not_swapped(thing: Any) -> None:
     assert not code_swap.can_swap(thing)
-    with pytest.raises(TypeError, match="has no code in Python"), code_swap.swapped(thing, doubled):
+    with pytest.raises(TypeError, match="has no code in Python"), code_swap.swap_code(thing, doubled):
         raise AssertionError
 
 
@@ -240,13 +240,13 @@ def test_an_error_of_the_functions_own_keeps_its_cause() -> None:
         except ZeroDivisionError as error:
             raise LookupError("no such order") from error
 
-    with code_swap.swapped(wrapped, lambda real: lambda: real()), pytest.raises(LookupError) as raised:
+    with code_swap.swap_code(wrapped, lambda real: lambda: real()), pytest.raises(LookupError) as raised:
         wrapped()
     assert isinstance(raised.value.__cause__, ZeroDivisionError)
 
 
 def test_threads_may_call_it_while_it_is_swapped() -> None:
-    with code_swap.swapped(refund, doubled), ThreadPoolExecutor(4) as pool:
+    with code_swap.swap_code(refund, doubled), ThreadPoolExecutor(4) as pool:
         assert set(pool.map(cast("Any", refund), [7] * 200)) == {"<7: 1>"}
 
 
@@ -268,6 +268,6 @@ def test_a_function_is_found_in_its_decorators_but_for_the_labs_own() -> None:
 
         return outer
 
-    assert code_swap.innermost(around(around(refund))) is enclosed(around(around(refund))) is refund
+    assert code_swap.find_innermost(around(around(refund))) is enclosed(around(around(refund))) is refund
     of_lab = around(code_swap.can_swap)
-    assert code_swap.innermost(of_lab) is of_lab
+    assert code_swap.find_innermost(of_lab) is of_lab

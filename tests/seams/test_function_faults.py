@@ -18,7 +18,7 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.base.identity import Request, Requests, TrialId, canonical, request_id
-from chaoslab.base.jsonable import BITS_MAX, brief, to_jsonable
+from chaoslab.base.jsonable import BITS_MAX, render_brief, to_jsonable
 from chaoslab.core.events import (
     REPLY_MAX,
     Budget,
@@ -31,7 +31,7 @@ from chaoslab.core.events import (
 )
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.record.trial_log import TrialLog
-from chaoslab.seams.functions._call_record import CallRecord, Spelt, kept
+from chaoslab.seams.functions._call_record import CallRecord, Spelt, abridge_result
 from chaoslab.seams.functions.seam import FunctionSeam
 from chaoslab.seams.functions.wrapped import WrappedFunction
 from tests.waiting import together
@@ -582,8 +582,8 @@ def test_a_duration_is_told_to_the_microsecond() -> None:
     ids=lambda value: value if isinstance(value, bool) else type(value).__name__,
 )
 def test_small_results_that_cannot_change_are_kept_and_of_others_their_words(result: Any, is_kept: bool) -> None:
-    found = kept(result)
-    assert (found == result) if is_kept else (found == brief(result, REPLY_MAX))
+    found = abridge_result(result)
+    assert (found == result) if is_kept else (found == render_brief(result, REPLY_MAX))
     assert isinstance(found, Spelt) is not is_kept
     assert found is not result or not isinstance(result, dict)
 

@@ -17,7 +17,7 @@ from chaoslab.core.exchange import Reply
 from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.proxy_manager import clean_proxies
 from chaoslab.seams.http.tags import episode
-from chaoslab.seams.services.model import believed
+from chaoslab.seams.services.model import bound_tokens
 from chaoslab.wire.lanes import LabDown
 from tests.seams import virtual_parts
 from tests.seams.lab_parts import Bench, bench, embedded, said, site
@@ -300,5 +300,5 @@ def test_a_key_that_a_service_repeats_is_not_written_down(
 )
 def test_a_count_of_tokens_is_one_that_a_log_can_hold(said: object, counted: int) -> None:
     """The model's server may say anything."""
-    assert believed(said) == counted
-    assert type(believed(said)) is int
+    assert bound_tokens(said) == counted
+    assert type(bound_tokens(said)) is int

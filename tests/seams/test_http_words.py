@@ -22,7 +22,7 @@ from chaoslab.core.plan import Choice, Injection, Plan
 from chaoslab.core.service_spec import TROUBLE, ErrorReply
 from chaoslab.seams.http._words import error_in
 from chaoslab.seams.http.process_faults import OutageRequests, ProcessFaults
-from chaoslab.seams.http.tags import EXTENSION, ProbeTag, Target, TrialState, entered, episode
+from chaoslab.seams.http.tags import EXTENSION, ProbeTag, Target, TrialState, enter_trial, episode
 from chaoslab.wire.control import FIRST, ManagerAnswer
 from chaoslab.wire.http1 import BODY_MAX
 from chaoslab.wire.lanes import LabDown
@@ -651,7 +651,7 @@ def test_a_call_after_a_change_of_the_plan_tells_the_manager_which_is_in_force(t
 
 def test_a_trial_is_known_only_while_it_runs() -> None:
     outer, inner = (cast(TrialState, SimpleNamespace(reading={})) for _ in range(2))
-    with entered(outer):
-        with entered(inner):
+    with enter_trial(outer):
+        with enter_trial(inner):
             assert episode() is inner
         assert episode() is outer

@@ -15,7 +15,7 @@ CALL: dict[str, Any] = {
 
 
 def graph(query: str, **more: Any) -> Any:
-    return graphql.message({"query": query, **more})
+    return graphql.read_message({"query": query, **more})
 
 
 @pytest.mark.parametrize(
@@ -121,17 +121,17 @@ RESULT = {
     ],
 )  # fmt: skip
 def test_a_result_of_mcp_keeps_all_but_its_value(data: Any, meaning: Any, changed: Any, told: Any) -> None:
-    assert mcp.meaning(data) == meaning
-    assert mcp.changed(data, changed) == told
-    assert mcp.changed(data, meaning) == data
+    assert mcp.result_value(data) == meaning
+    assert mcp.change_result(data, changed) == told
+    assert mcp.change_result(data, meaning) == data
 
 
 def test_the_data_of_an_event_is_replaced_and_its_other_fields_stay() -> None:
     body = b'id: 1\ndata:\n\nevent: message\nid: 2\ndata: {"result": 1}\n\n: ping\n\n'
-    assert list(json_rpc.values(body)) == [{"result": 1}]
-    now = json_rpc.replaced(body, lambda said: isinstance(said, dict), '{"result": 2}')
+    assert list(json_rpc.read_values(body)) == [{"result": 1}]
+    now = json_rpc.replace_event(body, lambda said: isinstance(said, dict), '{"result": 2}')
     assert now == body.replace(b'{"result": 1}', b'{"result": 2}')
-    assert list(json_rpc.values(now)) == [{"result": 2}]
+    assert list(json_rpc.read_values(now)) == [{"result": 2}]
 
 
 ORDER = {
@@ -168,11 +168,11 @@ TRUE = {"total": 30.0, "state": "paid", "lines": ["tea", "cup"], "to": {"city": 
     ],
 )
 def test_a_changed_value_keeps_to_its_schema(value: Any, fitted: Any) -> None:
-    assert schema.fitted(value, TRUE, ORDER) == fitted
+    assert schema.fit_to_schema(value, TRUE, ORDER) == fitted
 
 
 def test_a_call_of_a_tool_has_its_values_fitted() -> None:
-    call = mcp.message(CALL)
+    call = mcp.read_message(CALL)
     assert call is not None
     assert call.fitted({**TRUE, "total": 0}, TRUE, ORDER) == TRUE
     assert call.fitted({"n": "7"}, {"n": 3}) == {"n": 3}
@@ -181,7 +181,7 @@ def test_a_call_of_a_tool_has_its_values_fitted() -> None:
 
 def test_without_a_schema_a_value_keeps_to_the_form_of_the_true_one() -> None:
     form = schema.schema_of({"a": [{"b": 1, "c": None}], "d": 2.5})
-    assert schema.fitted({"a": [{"b": 2}]}, {"a": [{"b": 1, "c": None}], "d": 2.5}, form) == {
+    assert schema.fit_to_schema({"a": [{"b": 2}]}, {"a": [{"b": 1, "c": None}], "d": 2.5}, form) == {
         "a": [{"b": 2, "c": None}], "d": 0,
     }  # fmt: skip
 
@@ -190,7 +190,7 @@ def test_without_a_schema_a_value_keeps_to_the_form_of_the_true_one() -> None:
     "bad", [{"$ref": "#"}, {"$ref": "#/$defs/no"}, {"anyOf": [{"$ref": "#"}]}, {"type": 7}, True, None]
 )
 def test_a_schema_that_cannot_be_followed_asks_for_nothing(bad: Any) -> None:
-    assert schema.fitted({"a": 1}, {"a": 2}, bad) == {"a": 1}
+    assert schema.fit_to_schema({"a": 1}, {"a": 2}, bad) == {"a": 1}
 
 
 def rpc(method: Any = None, **more: Any) -> dict[str, Any]:
@@ -214,7 +214,7 @@ def rpc(method: Any = None, **more: Any) -> dict[str, Any]:
     ],
 )  # fmt: skip
 def test_a_message_of_mcp_is_told_by_its_method(value: Any, kind: Any, tool: str, arguments: Any) -> None:
-    found: Any = mcp.message(value)
+    found: Any = mcp.read_message(value)
     if kind is None:
         assert found is None
         return
@@ -244,7 +244,7 @@ def test_a_message_of_mcp_is_told_by_its_method(value: Any, kind: Any, tool: str
     ],
 )  # fmt: skip
 def test_a_part_of_an_answer_of_mcp_is_read_and_replaced(method: str, result: Any, value: Any, now: Any) -> None:
-    asked = mcp.message(rpc(method))
+    asked = mcp.read_message(rpc(method))
     assert asked is not None
     found = asked.answer(rpc(result=result))
     assert found is not None
@@ -254,7 +254,7 @@ def test_a_part_of_an_answer_of_mcp_is_read_and_replaced(method: str, result: An
 
 
 def test_a_changed_structure_in_a_text_keeps_its_lines() -> None:
-    asked = mcp.message(rpc("resources/read"))
+    asked = mcp.read_message(rpc("resources/read"))
     assert asked is not None
     for told, now in (('{\n"n": 1}', '{\n  "n": 2\n}'), ('{"n": 1}', '{"n": 2}')):
         found = asked.answer(rpc(result={"contents": [{"uri": "u", "text": told}]}))
@@ -263,18 +263,18 @@ def test_a_changed_structure_in_a_text_keeps_its_lines() -> None:
 
 
 def test_a_call_of_a_tool_is_asked_answered_and_refused_in_its_own_form() -> None:
-    call = mcp.message(CALL)
-    newer = mcp.message({**CALL, "params": {**CALL["params"], "_meta": {mcp.VERSION: "2026-07-28"}}})
+    call = mcp.read_message(CALL)
+    newer = mcp.read_message({**CALL, "params": {**CALL["params"], "_meta": {mcp.VERSION: "2026-07-28"}}})
     assert call is not None
     assert newer is not None
     assert call.with_arguments({"order": 18})["params"] == {"name": "refund", "arguments": {"order": 18}}
-    assert call.failed("503")["result"] == {**mcp.said("Error executing tool refund: 503"), "isError": True}
-    assert newer.made("a")["result"] == {"resultType": "complete", **mcp.said("a")}
-    assert call.made("a")["result"] == mcp.said("a")
+    assert call.failed("503")["result"] == {**mcp.make_text_result("Error executing tool refund: 503"), "isError": True}
+    assert newer.made("a")["result"] == {"resultType": "complete", **mcp.make_text_result("a")}
+    assert call.made("a")["result"] == mcp.make_text_result("a")
     for result, value, ok in (
-        (mcp.said("a"), "a", True),
+        (mcp.make_text_result("a"), "a", True),
         ({"structuredContent": {"result": 7}}, 7, True),
-        ({**mcp.said("a"), "isError": True}, "a", False),
+        ({**mcp.make_text_result("a"), "isError": True}, "a", False),
         ({"other": 1}, None, True),
     ):
         found = call.answer(rpc(result=result))
@@ -300,7 +300,7 @@ OF_RESULT = {"type": "object", "properties": {"result": {"type": "integer"}}}
 def test_a_changed_value_of_a_tool_keeps_to_what_the_tool_promises(
     value: Any, was: Any, schema: Any, found: Any
 ) -> None:
-    assert mcp.fitted(value, was, schema) == found
+    assert mcp.fit_value(value, was, schema) == found
 
 
 def test_an_operation_of_several_fields_is_asked_answered_and_refused_by_field() -> None:
@@ -329,7 +329,7 @@ def test_an_operation_of_several_fields_is_asked_answered_and_refused_by_field()
     ],
 )  # fmt: skip
 def test_the_arguments_of_json_rpc_go_back_in_their_form(params: Any, arguments: Any, asked: Any) -> None:
-    found = json_rpc.message({"jsonrpc": "2.0", "id": 1, "method": "m", "params": params})
+    found = json_rpc.read_message({"jsonrpc": "2.0", "id": 1, "method": "m", "params": params})
     assert found is not None
     assert found.arguments == arguments
     changed = {"a": 2} if isinstance(params, dict) else {"params": [2]} if params else {}
@@ -363,5 +363,5 @@ def test_the_arguments_of_json_rpc_go_back_in_their_form(params: Any, arguments:
     ],
 )  # fmt: skip
 def test_a_value_keeps_to_the_kinds_and_the_bounds_of_its_schema(value: Any, was: Any, of: Any, fitted: Any) -> None:
-    found = schema.fitted(value, was, of)
+    found = schema.fit_to_schema(value, was, of)
     assert (found, type(found)) == (fitted, type(fitted))

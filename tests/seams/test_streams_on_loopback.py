@@ -18,7 +18,7 @@ from chaoslab.core.events import CallDisturbed, CallFinished, FaultWitnessed
 from chaoslab.core.exchange import Failure
 from chaoslab.core.inject import inject
 from chaoslab.core.plan import Injection, Plan
-from chaoslab.wire.sending import SocketFactory, gathered, send
+from chaoslab.wire.sending import SocketFactory, gather_body, send
 from tests.seams.lab_parts import Bench, bench, embedded
 
 WITHIN_S = 20.0
@@ -205,7 +205,7 @@ def sent(server: Server, *, streams: bool) -> bytes | str:
             try:
                 reply = await send(way, request, within_s=WITHIN_S, streams=streams)
                 assert (reply.stream is not None) is streams
-                whole = reply if reply.stream is None else await gathered(reply, reply.stream, most=2**30)
+                whole = reply if reply.stream is None else await gather_body(reply, reply.stream, most=2**30)
                 found.append(whole.body)
             except Failure as failure:
                 found.append(failure.kind)

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.measures.incidents import Ending, incidents
+from chaoslab.analysis.measures.incidents import Ending, find_incidents
 from chaoslab.core.events import CallFinished, FaultWitnessed
 from tests.measure_parts import amplification, calls, errors, uninjected
 from tests.seams.model_parts import ANTHROPIC, OPENAI, by_anthropic_stream, by_openai_stream
@@ -77,7 +77,7 @@ def test_a_reply_of_success_that_cannot_be_used_is_a_failure_and_the_next_call_i
     (sent,) = amplification(trial.history)
     assert (sent.requests, sent.attempts, sent.met_requests, sent.met_attempts) == (1, 2, 1, 2)
     assert (calls(trial.history).failed, calls(trial.history).retries) == (1, 1)
-    assert [(each.fault, each.ending) for each in incidents(trial.history)] == [(fault, Ending.RETRY)]
+    assert [(each.fault, each.ending) for each in find_incidents(trial.history)] == [(fault, Ending.RETRY)]
     target = WORLDS[where][1]
     assert errors(trial.history).by_kind == {f"{target} 200 with {left}": {fault: 1}}
     assert uninjected(trial.history) == []
@@ -97,7 +97,7 @@ def test_the_work_behind_an_unusable_reply_counts_and_done_twice_it_is_harm() ->
         of_function, "x", tools=[price], faults=[fault], facts=["30"], effects=[{"effect": "price", "item": "tea"}]
     )
     assert trial.effects == [{"effect": "price", "item": "tea"}] * 2
-    assert [each.ending for each in incidents(trial.history)] == [Ending.HARM]
+    assert [each.ending for each in find_incidents(trial.history)] == [Ending.HARM]
     assert trial.outcome is lab.Outcome.HARM
 
 

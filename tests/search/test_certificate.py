@@ -9,8 +9,8 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.core.inject import inject
-from chaoslab.search._seen_kinds import seen_kind
-from chaoslab.search.strategies.singles import of_timeout
+from chaoslab.search._seen_kinds import classify_seen
+from chaoslab.search.strategies.singles import adapt_to_timeouts
 from chaoslab.search.variation import Known, Made, Probe, Variation
 from tests.search.search_parts import PROBES, A, B, tried
 
@@ -117,18 +117,18 @@ def test_the_seconds_of_a_budget_hold_also_while_failures_are_shrunk() -> None:
 def test_the_kind_of_a_fault_is_what_its_caller_sees(fault: str, error: str, kind: str) -> None:
     injection = inject(fault, "a", calls=[1])
     came = replace(tried(Variation((injection,))), made=(Made(A, error), Made(B, "refused")))
-    assert seen_kind(came, injection) == kind
+    assert classify_seen(came, injection) == kind
 
 
 def test_a_delay_is_tried_around_each_timeout_that_was_met() -> None:
     known = Known(
         replace(tried(Variation()), made=(Made(A, "timed_out", 0, 2.0), Made(A, "timed_out", 0, 8.0))), PROBES, seed=1
     )
-    doses = [dict(each.params)["delay_s"] for each in of_timeout(known, Probe("latency"), "a")]
+    doses = [dict(each.params)["delay_s"] for each in adapt_to_timeouts(known, Probe("latency"), "a")]
     assert doses == [1.0, 3.0, 4.0, 12.0]
     known.settle_timeouts("b")
     known.add(replace(tried(Variation((inject("refused", "b", calls=[1]),))), made=(Made(B, "timed_out", 0, 5.0),)))
-    doses = [dict(each.params)["delay_s"] for each in of_timeout(known, Probe("latency"), "b")]
+    doses = [dict(each.params)["delay_s"] for each in adapt_to_timeouts(known, Probe("latency"), "b")]
     assert doses == [1.0, 10.0, 60.0, 600.0]  # what is tried later has the doses of what was tried before
 
 

@@ -18,7 +18,7 @@ import pytest
 import chaoslab as lab
 from chaoslab.core.events import VariationTried
 from chaoslab.execution import explore
-from chaoslab.execution._found_test import text_of
+from chaoslab.execution._found_test import render_test
 from chaoslab.execution.agents.functions import digest_of
 from chaoslab.execution.explore import Exploration
 from chaoslab.execution.options import RunOptions
@@ -266,7 +266,7 @@ def test_a_failure_is_written_as_a_test_that_states_its_seed(seed: int | None) -
     faults = [lab.inject("exception", "a", chance=0.9, calls=[1]), lab.inject("rate_limit", ["b"], name="mine")]
     trial = lab.run(twice_if_both_fail, "go", tools=[pay], reads=[a, b], faults=faults, **more)
     told = f"seed={RunOptions.__dataclass_fields__['seed'].default if seed is None else seed}"
-    assert text_of(trial, Variation(tuple(faults)), "A and b!") == (
+    assert render_test(trial, Variation(tuple(faults)), "A and b!") == (
         f"import chaoslab as lab\nfrom {__name__} import twice_if_both_fail, pay, a, b\n\n\ndef test_a_and_b():\n"
         f"    trial = lab.run(twice_if_both_fail, 'go', tools=[pay], reads=[a, b], {told}, faults=[\n"
         "        lab.inject('exception', 'a', chance=0.9, calls=[1]),\n"
@@ -278,7 +278,7 @@ def test_a_failure_is_written_as_a_test_that_states_its_seed(seed: int | None) -
 def test_the_turns_of_a_conversation_are_written_as_they_are_made() -> None:
     asked = lab.turns("Hi.", lab.turn("Pay.", after_s=2.0), lab.turn(reply={"sure": "Yes."}), lab.turn("Bye."))
     trial = lab.run(twice_if_both_fail, asked, tools=[pay], reads=[a, b], faults=[], twin=False)
-    written = text_of(trial, Variation(()), "Turns")
+    written = render_test(trial, Variation(()), "Turns")
     own = "'Hi.', lab.turn('Pay.', after_s=2.0), lab.turn(reply={'sure': 'Yes.'}), 'Bye.'"
     assert f"twice_if_both_fail, lab.turns({own})" in written
 
@@ -298,7 +298,7 @@ def test_what_an_agent_was_given_is_written_by_names_that_a_test_can_import() ->
 
     def written(name: str = "x", order: Any = (), **other: Any) -> str:
         trial.asked = replace(asked, **other)
-        return text_of(trial, Variation((), order), name)
+        return render_test(trial, Variation((), order), name)
 
     def inner(prompt: str) -> str:
         return prompt
@@ -319,7 +319,7 @@ def test_a_trial_without_its_agent_cannot_be_written_as_a_test() -> None:
     trial = lab.run(retrying, "go", tools=[pay], faults=[], twin=False)
     trial.asked = None
     with pytest.raises(ValueError, match="holds no agent to run again"):
-        text_of(trial, Variation(()), "x")
+        render_test(trial, Variation(()), "x")
     with pytest.raises(ValueError, match="holds no agent to run again"):
         lab.shrink(trial)
 

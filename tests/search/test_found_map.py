@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from chaoslab.search import causes
-from chaoslab.search.map import GOES_ON, Map, alike
+from chaoslab.search.map import GOES_ON, Map, group_alike
 from chaoslab.search.roots import UNNOTICED
 from chaoslab.search.variation import Known, Root, Site, Tried, Variation
 from tests.search.search_parts import ERROR, PROBES, RESET, A, B, C, at, tried
@@ -79,7 +79,7 @@ def test_the_map_is_told_in_words_and_as_data() -> None:
 
 
 def test_failures_that_are_alike_at_the_same_calls_are_one_and_worse_ones_come_first() -> None:
-    found = alike(
+    found = group_alike(
         [
             tried(at(A), "failed", number=1), tried(at(A, probe=RESET), "failed", number=2), tried(at(B), number=3),
             tried(at(B, C), "harm", number=4), tried(at(C), "failed", number=5),
@@ -90,24 +90,27 @@ def test_failures_that_are_alike_at_the_same_calls_are_one_and_worse_ones_come_f
 
 def test_a_plan_that_holds_a_smaller_one_that_failed_alike_shows_nothing_new() -> None:
     both, again = Site("a", 1), Site("a", 2)
-    found = alike([tried(at(both, again, B), "failed", number=1), tried(at(again), "failed", number=2)])
+    found = group_alike([tried(at(both, again, B), "failed", number=1), tried(at(again), "failed", number=2)])
     assert [[each.number for each in group] for group in found] == [[2]]
 
 
 def test_a_fault_that_lasts_shows_nothing_new_where_one_attempt_fails_alike() -> None:
     for_good = Variation((ERROR.at(A, lasts=True),))
-    found = alike([tried(at(Site("a", 2)), "failed", number=1), tried(for_good, "failed", number=3)])
+    found = group_alike([tried(at(Site("a", 2)), "failed", number=1), tried(for_good, "failed", number=3)])
     assert [[each.number for each in group] for group in found] == [[1]]
-    found = alike([tried(at(A), "failed", number=1), tried(at(B), "hung", number=2), tried(for_good, "hung", number=3)])
+    found = group_alike(
+        [tried(at(A), "failed", number=1), tried(at(B), "hung", number=2), tried(for_good, "hung", number=3)]
+    )
     assert [[each.number for each in group] for group in found] == [[2], [3], [1]]
 
 
 def test_causes_are_told_by_fault_and_place() -> None:
-    assert causes.where(at(A, B)) == "exception at a 1 and at b 1"
+    assert causes.name_variation(at(A, B)) == "exception at a 1 and at b 1"
     assert (
-        causes.where(Variation((ERROR.at(A), RESET.at(LATER)))) == "exception at a 1 and rate_limit at a 1, attempt 2"
+        causes.name_variation(Variation((ERROR.at(A), RESET.at(LATER))))
+        == "exception at a 1 and rate_limit at a 1, attempt 2"
     )
-    assert causes.where(Variation((), ((1, ("b", "a")),))) == "the order b, a"
-    assert causes.where(Variation((ERROR.at(A, lasts=True),))) == "exception from a 1 on"
-    assert causes.where(Variation()) == "no fault at all"
+    assert causes.name_variation(Variation((), ((1, ("b", "a")),))) == "the order b, a"
+    assert causes.name_variation(Variation((ERROR.at(A, lasts=True),))) == "exception from a 1 on"
+    assert causes.name_variation(Variation()) == "no fault at all"
     assert causes.cause_text(replace(tried(at(A), "harm"), harm=("pay twice",))) == "exception at a 1: pay twice"

@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from chaoslab.search.planning._risk import risk_of
+from chaoslab.search.planning._risk import compute_risk
 from chaoslab.search.planning.cells import ALWAYS, Cell
-from chaoslab.search.planning.chances import FEWEST, Chances, brier
-from chaoslab.search.planning.design import Design, enhance, number
+from chaoslab.search.planning.chances import FEWEST, Chances, brier_score
+from chaoslab.search.planning.design import Design, enhance, parse_number
 from chaoslab.search.planning.dose import MOST_S, DoseRange, range_of
 from chaoslab.search.planning.evidence import HARM, Evidence, Experiment, TargetKnowledge
 from chaoslab.search.planning.proposals import propose
-from chaoslab.search.planning.seen import seen_of
-from chaoslab.search.planning.similar import likeness, similar
+from chaoslab.search.planning.seen import classify_sight
+from chaoslab.search.planning.similar import find_similar, measure_likeness
 
 LIMIT, LOST, CRM = (Cell("search", "rate_limit"), Cell("pay", "lost_reply"), Cell("crm", "rate_limit"))
 TARGETS = {"pay": TargetKnowledge(10, 10, 10, 0), "search": TargetKnowledge(10, 10), "crm": TargetKnowledge(10, 5)}
@@ -42,9 +42,9 @@ def of(*rows: Experiment, targets: Mapping[str, TargetKnowledge] = TARGETS, **mo
     ],
 )  # fmt: skip
 def test_the_caller_s_sight_is_told_by_the_fault_s_story(cell: Cell, what: str, doubt: bool) -> None:
-    found = seen_of(cell, changes=True)
+    found = classify_sight(cell, changes=True)
     assert (found.what, found.doubt) == (what, doubt)
-    assert not seen_of(cell, changes=False).doubt
+    assert not classify_sight(cell, changes=False).doubt
 
 
 def test_a_chance_pools_by_target_then_by_what_the_caller_sees_then_by_fault() -> None:
@@ -82,7 +82,7 @@ def test_a_prediction_stands_beside_its_base_rate() -> None:
     assert str(found).endswith("(base rate 26% of 20 trials)")
     both = Chances(of(tried(LIMIT, 100, 50), tried(LOST, 100, 50))).predict([LIMIT, LOST])
     assert both.bad == pytest.approx(0.75, abs=0.01)
-    assert brier(0.5, True) == brier(0.5, False) == 0.25
+    assert brier_score(0.5, True) == brier_score(0.5, False) == 0.25
 
 
 def test_of_too_few_trials_nothing_is_said() -> None:
@@ -148,12 +148,12 @@ def test_a_dose_is_safe_below_the_smallest_unsafe_one_alone() -> None:
 def test_likeness_is_gower_s() -> None:
     late = Cell("search", "delay", dose=1.0)
     one, same = (tried(late, 1, affected={"pay": (1, 0, 1)}) for _ in range(2))
-    assert likeness(one, same) == 1
+    assert measure_likeness(one, same) == 1
     later = tried(Cell("search", "delay", dose=4.0), 1, affected={"pay": (0, 0, 1)})
-    assert likeness(one, later) == pytest.approx((1 + 2 + 1 + 0.8 + 0) / 6)
-    found = similar(one, [one, tried(LOST, 1), later, same], 2)
+    assert measure_likeness(one, later) == pytest.approx((1 + 2 + 1 + 0.8 + 0) / 6)
+    found = find_similar(one, [one, tried(LOST, 1), later, same], 2)
     assert [each for _, each in found] == [same, later]
-    assert similar(one, [same], 0) == []
+    assert find_similar(one, [same], 0) == []
 
 
 # Risk.
@@ -162,19 +162,19 @@ def test_likeness_is_gower_s() -> None:
 def test_the_risk_is_within_0_and_1_whatever_the_counts() -> None:
     for bad, harm in ((0, 0), (10**9, 10**9)):
         for share in (0.0, 0.1, 1.0):
-            found = risk_of(Chances(of(tried(LOST, 10**9, bad, harm, near=5))), LOST, share=share)
+            found = compute_risk(Chances(of(tried(LOST, 10**9, bad, harm, near=5))), LOST, share=share)
             assert 0 <= found.value <= 1
 
 
 def test_the_risk_grows_with_each_factor() -> None:
     known = Chances(of(tried(LOST, 10, 5, 2)))
-    risk = risk_of(known, LOST).value
-    assert risk_of(known, LOST, stated={"pay": 0.0}).value < risk
-    assert risk_of(known, LIMIT).value < risk_of(known, LIMIT, stated={"search": 1.0}).value
-    assert risk_of(known, LOST, share=0.1).value == pytest.approx(risk / 10)
+    risk = compute_risk(known, LOST).value
+    assert compute_risk(known, LOST, stated={"pay": 0.0}).value < risk
+    assert compute_risk(known, LIMIT).value < compute_risk(known, LIMIT, stated={"search": 1.0}).value
+    assert compute_risk(known, LOST, share=0.1).value == pytest.approx(risk / 10)
     undone = {**TARGETS, "pay": TargetKnowledge(10, 10, 10, 10)}
-    assert risk_of(Chances(of(tried(LOST, 10, 5, 2), targets=undone)), LOST).value < risk
-    assert risk_of(Chances(of(tried(LOST, 10, 5, 2, near=5))), LOST).value > risk
+    assert compute_risk(Chances(of(tried(LOST, 10, 5, 2), targets=undone)), LOST).value < risk
+    assert compute_risk(Chances(of(tried(LOST, 10, 5, 2, near=5))), LOST).value > risk
     assert Chances(of(tried(LOST, 10, 5, 2))).mean(LOST, HARM) < Chances(of(tried(LOST, 10, 5, 4))).mean(LOST, HARM)
 
 
@@ -267,7 +267,7 @@ def test_an_experiment_is_filled_in_and_never_changed() -> None:
     [("for_s", "5m", 300), ("delay_s", "0.2s", 0.2), ("share", "10%", 0.1), ("x_s", "3", 3), ("stream", "up", "up")],
 )
 def test_units_are_read(name: str, text: str, value: Any) -> None:
-    assert number(name, text) == value
+    assert parse_number(name, text) == value
 
 
 @pytest.mark.parametrize(

@@ -182,7 +182,9 @@ def test_a_trial_that_passed_is_not_shrunk(capsys: pytest.CaptureFixture[str]) -
     assert "trial 1 is no failure to shrink" in capsys.readouterr().err
 
 
-def shares(needed: set[str], given: Iterable[Injection], of: Any = attribution.over_injections) -> dict[str, float]:
+def shares(
+    needed: set[str], given: Iterable[Injection], of: Any = attribution.share_over_injections
+) -> dict[str, float]:
     """The shares in a plan that fails if all `needed` are hit."""
     ask = of(Variation(tuple(given)))
     try:
@@ -213,7 +215,7 @@ def test_many_injections_are_sampled_and_the_needed_ones_are_first() -> None:
 
 def test_shares_over_calls_put_the_faults_of_a_call_together() -> None:
     given = [*at("a"), inject("delay", "a", calls=[1]), *at("b")]
-    assert shares({"a"}, given, attribution.over_calls) == {"a 1": 1.0, "b 1": 0.0}
+    assert shares({"a"}, given, attribution.share_over_calls) == {"a 1": 1.0, "b 1": 0.0}
 
 
 def notify(amount: int) -> str:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chaoslab.core.inject import inject
-from chaoslab.search.shrinking import passes, without_one
+from chaoslab.search.shrinking import drop_each_part, run_passes
 from chaoslab.search.variation import Site, Variation
 from tests.search.search_parts import ERROR, at
 
@@ -15,7 +15,7 @@ def shrunk(
     failing: Variation, fails: Callable[[Variation], bool], moments: Sequence[Sequence[str]] = ()
 ) -> tuple[Variation, int]:
     """The smallest that fails, and the number of different variations that were asked for."""
-    search, asked = passes(failing, moments), dict[str, bool]()
+    search, asked = run_passes(failing, moments), dict[str, bool]()
     try:
         wanted = next(search)
         while True:
@@ -39,7 +39,7 @@ def test_the_result_fails_and_no_part_of_it_can_go(data: st.DataObject) -> None:
 
     found, asked = shrunk(at(*(Site("a", n) for n in range(1, whole + 1))), fails)
     assert fails(found)
-    assert not any(fails(each) for each in without_one(found))
+    assert not any(fails(each) for each in drop_each_part(found))
     assert asked <= whole * whole + 3 * whole
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from chaoslab.core.plan import Injection
 from chaoslab.search import strategies
-from chaoslab.search.probes import applicable
+from chaoslab.search.probes import find_applicable
 from chaoslab.search.variation import Made, Probe, Site, Tried, Variation, site_of
 from tests.search.search_parts import ERROR, RESET, A, B, C, places, searched, tried
 
@@ -155,8 +155,8 @@ def test_what_applies_is_what_can_be_checked_and_the_rest_has_its_reason() -> No
         if injection.targets == ("b",) or injection.choices[0].fault == "disconnect":
             raise ValueError("b has no stream")
 
-    apply, others = applicable(["a", "b"], checked, ["timeout", "exception", "disconnect"])
+    apply, others = find_applicable(["a", "b"], checked, ["timeout", "exception", "disconnect"])
     assert [each.label for each in apply["a"]] == ["timeout upstream", "timeout downstream", "exception"]
     assert not apply["b"]
     assert others["b"]["exception"] == "b has no stream"
-    assert "budget" not in {each.fault for each in applicable(["a"], lambda _: None)[0]["a"]}
+    assert "budget" not in {each.fault for each in find_applicable(["a"], lambda _: None)[0]["a"]}

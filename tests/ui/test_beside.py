@@ -11,7 +11,7 @@ from chaoslab.base import levers
 from chaoslab.campaigns.journal import Journal
 from chaoslab.campaigns.running import LEVER, SEEN
 from chaoslab.memory.store import FILE, Memory
-from chaoslab.surfaces.ui._campaign import state
+from chaoslab.surfaces.ui._campaign import describe_campaign
 from chaoslab.surfaces.ui.reader import Reader
 from chaoslab.surfaces.ui.server import HEADER, Pages
 from tests.ui.parts import LOOK, SCRIPT, a_campaign, read, trials
@@ -70,9 +70,9 @@ def test_the_list_has_campaigns_and_their_runs_and_takes_no_campaign_for_a_run(l
 
 def test_a_campaign_is_paused_and_resumed_as_by_its_command(client: TestClient, logs: Path) -> None:
     assert "no step begins" in client.post("/campaign/checkout/pause", json={}).json()["said"]
-    assert [state(logs / "checkout")[name] for name in ("state", "goes_on")] == ["paused", True]
+    assert [describe_campaign(logs / "checkout")[name] for name in ("state", "goes_on")] == ["paused", True]
     assert client.post("/campaign/checkout/resume", json={}).json()["said"] == "checkout: it goes on"
-    assert state(logs / "checkout")["state"] == "under way"
+    assert describe_campaign(logs / "checkout")["state"] == "under way"
     assert client.post("/campaign/checkout/resume", json={}).json()["said"] == "checkout: it was not paused"
     said = client.post("/campaign/checkout/leave", json={}).text.strip()
     assert said == "a campaign knows no leave: stop, pause and resume"
@@ -81,9 +81,9 @@ def test_a_campaign_is_paused_and_resumed_as_by_its_command(client: TestClient, 
 def test_a_campaign_is_stopped_as_by_its_command(client: TestClient, logs: Path) -> None:
     said = client.post("/campaign/checkout/stop", json={}).json()["said"]
     assert said.startswith("checkout: its faults end")
-    assert levers.pulled(logs / "checkout" / LEVER) == "somebody asked for stop in the pages"
+    assert levers.read_lever(logs / "checkout" / LEVER) == "somebody asked for stop in the pages"
     Journal(logs / "checkout").note("ended", state="stopped", why="lever")
-    assert state(logs / "checkout")["goes_on"] is False
+    assert describe_campaign(logs / "checkout")["goes_on"] is False
     assert "it has ended already: stopped" in client.post("/campaign/checkout/stop", json={}).text
 
 
@@ -91,7 +91,7 @@ def test_a_campaign_is_stopped_as_by_its_command(client: TestClient, logs: Path)
 def test_a_broken_look_tells_nothing(text: str, tmp_path: Path) -> None:
     Journal(tmp_path).note("begun", digest="", pid=1)
     (tmp_path / SEEN).write_text(text)
-    assert (state(tmp_path)["state"], state(tmp_path)["spent"]) == ("broken off", [])
+    assert (describe_campaign(tmp_path)["state"], describe_campaign(tmp_path)["spent"]) == ("broken off", [])
 
 
 def test_a_memory_shows_its_lessons_and_its_plan_as_text(client: TestClient, logs: Path) -> None:

@@ -13,8 +13,8 @@ from starlette.testclient import TestClient
 import chaoslab as lab
 from chaoslab.cli import main
 from chaoslab.core.events import FaultsOff, FaultWitnessed, LabWarning
-from chaoslab.lab._lab_trials import lab_trials
-from chaoslab.lab.recorded_run import Unrepeatable, choose
+from chaoslab.lab._lab_trials import run_lab_trials
+from chaoslab.lab.recorded_run import Unrepeatable, choose_trials
 from chaoslab.lab.recorded_run import read as recorded
 from chaoslab.record.history import History
 from chaoslab.reports.contents import Contents
@@ -84,7 +84,7 @@ def test_the_report_and_the_story_tell_what_was_switched_off(tmp_path: Path, typ
 
 def test_the_labs_own_agent_runs_without_it_and_a_replay_says_so(tmp_path: Path) -> None:
     faults = [lab.inject("server_error", "weather")]
-    run = lab_trials("What is the weather in Berlin?", range(3), faults=faults, seed=1, logs=tmp_path)
+    run = run_lab_trials("What is the weather in Berlin?", range(3), faults=faults, seed=1, logs=tmp_path)
     folder = sure(next(run).folder)
     levers.steer(folder, ["server_error on weather=off"])
     second = next(run)
@@ -93,8 +93,8 @@ def test_the_labs_own_agent_runs_without_it_and_a_replay_says_so(tmp_path: Path)
     assert [bool([*each.history.of(FaultWitnessed)]) for each in (second, third)] == [False, True]
     remembered = recorded(str(folder))
     with pytest.raises(Unrepeatable, match=r"p1\.r2 was made with faults switched off .*: server_error on weather, so"):
-        choose(remembered, ["p1.r2"])
-    assert choose(remembered, ["p1.r3"]) == ["p1.r3"]
+        choose_trials(remembered, ["p1.r2"])
+    assert choose_trials(remembered, ["p1.r3"]) == ["p1.r3"]
     contents = Contents.of(History.read(folder), where=str(folder))
     assert [contents.replay(each).split()[1] for each in ("p1.r2", "p1.r3")] == ["show", "replay"]
 

@@ -20,10 +20,10 @@ from chaoslab.core.events import RunStarted
 from chaoslab.core.plan import Plan
 from chaoslab.record import runs
 from chaoslab.reports import runs as listed_runs
-from chaoslab.reports.contents._matrix import matrix
+from chaoslab.reports.contents._matrix import build_matrix
 from chaoslab.surfaces.ui import _watched as module
 from chaoslab.surfaces.ui.reader import LOW, Reader
-from chaoslab.surfaces.ui.server import _story
+from chaoslab.surfaces.ui.server import _load_trial
 from tests.reports import hostile_run
 from tests.ui.parts import read, seen, trials
 
@@ -54,7 +54,9 @@ def test_it_counts_what_the_report_counts_however_it_is_read(
     assert (state["running"], state["ended"], state["read"]) == (False, "done", None)
     overall = report.recovery.value.overall
     assert (state["incidents"], state["recovered"]) == (overall.n, overall.retry + overall.fallback + overall.late)
-    cells = {(fault, cell.target): cell for fault, row in matrix(report).rows.items() for cell in row if cell.trials}
+    cells = {
+        (fault, cell.target): cell for fault, row in build_matrix(report).rows.items() for cell in row if cell.trials
+    }
     shown = {
         (row["fault"], target): cell
         for row in state["matrix"]["rows"]
@@ -109,11 +111,11 @@ def test_a_log_that_is_cut_replaced_or_deleted_is_told_and_read_anew(logs: Path,
 def test_one_trial_is_told_without_the_others(logs: Path) -> None:
     folder = (logs / "latest").resolve()
     whole = RunReport.read(folder)
-    contents = _story(folder, "p1.r7")
+    contents = _load_trial(folder, "p1.r7")
     assert [row.trial for row in contents.rows] == ["p1.r7"]
     assert contents.rows[0].outcome == whole.verdicts["p1.r7"].outcome
     with pytest.raises(LookupError, match=r"there is no trial p1\.r99"):
-        _story(folder, "p1.r99")
+        _load_trial(folder, "p1.r99")
 
 
 def test_a_run_is_read_without_the_lines_of_the_list(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

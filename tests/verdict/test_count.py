@@ -136,7 +136,7 @@ def test_json_and_junit_let_none_pass(typed: Typed) -> None:
 
 def test_the_index_and_its_trend_show_no_share_of_it(run: Path) -> None:
     copytree(run, run.with_name(f"{run.name}-2"))  # two runs with a share have a trend
-    page = index.write(run.parent).read_text()
+    page = index.write_index(run.parent).read_text()
     assert page.count('<td class="n">3 open</td>') == 2
     assert "<svg" not in page
 
@@ -144,11 +144,11 @@ def test_the_index_and_its_trend_show_no_share_of_it(run: Path) -> None:
 def test_a_row_of_a_sweep_counts_it_as_open(run: Path) -> None:
     cell = sweeps.GridCell((("TOXIC_PROB", "0.1"),), (), Settings())
     done = sweeps.DoneCell(cell, run, kept=False, number=1, left_s=None)
-    row = sweeps.plain(done)
+    row = sweeps.cell_data(done)
     assert row["ended"] == {"well": 0, "bad": 0, "open": 3}
     assert row["interval"] is None
-    assert "none judged, 3 open" in sweeps.line(done, 1)
-    assert sweeps.table_of([done])[1].split()[1:4] == ["–", "–", "3"]
+    assert "none judged, 3 open" in sweeps.progress_line(done, 1)
+    assert sweeps.render_table([done])[1].split()[1:4] == ["–", "–", "3"]
 
 
 def test_a_campaign_counts_it_as_open(run: Path, tmp_path: Path) -> None:

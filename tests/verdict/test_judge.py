@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.analysis.verdict.judge import judge, verdicts
+from chaoslab.analysis.verdict.judge import judge, judge_all
 from chaoslab.analysis.verdict.ledger import FindingKind
-from chaoslab.analysis.verdict.opinions import questions
+from chaoslab.analysis.verdict.opinions import collect_questions
 from chaoslab.analysis.verdict.table import Basis, Outcome
 from chaoslab.core.events import (
     CANCELLED,
@@ -415,7 +415,7 @@ def test_an_answer_that_seems_to_admit_is_open_whatever_the_state(before: int, o
 
 def test_the_question_about_a_state_that_was_not_reached_needs_no_stated_effects() -> None:
     begun = replace(compared("Done."), state={"n": 1}, effects=None)
-    (question,) = questions(history(begun, EndState(before={"n": 0}, after={"n": 0}), finished("Hm."))).values()
+    (question,) = collect_questions(history(begun, EndState(before={"n": 0}, after={"n": 0}), finished("Hm."))).values()
     assert (question.answer, question.undone, question.reference) == (
         "Hm.",
         ("the state's n is 0 as before instead of 1",),
@@ -426,7 +426,7 @@ def test_the_question_about_a_state_that_was_not_reached_needs_no_stated_effects
 def test_there_is_no_question_about_an_answer_where_no_right_one_is_known() -> None:
     admitted = history(started([], []), finished("I could not do it."))
     assert judge(admitted, TRIAL).basis is Basis.NONE
-    assert questions(admitted) == {}
+    assert collect_questions(admitted) == {}
 
 
 def test_a_state_that_could_not_be_read_is_the_reason_beside_the_twin_s_own_answer() -> None:
@@ -537,7 +537,7 @@ def test_another_trials_effects_are_not_this_ones() -> None:
     other = history(WISH, message("ana", "21.4", "b"), finished("Sent."), trial="p1.r2")
     truth = history(message("bob", "x", "c"), trial="p1.r1.truth")
     both = History([*mine.records, *other.records, *truth.records])
-    assert {trial: v.outcome for trial, v in verdicts(both).items()} == dict.fromkeys(("p1.r1", "p1.r2"), CORRECT)
+    assert {trial: v.outcome for trial, v in judge_all(both).items()} == dict.fromkeys(("p1.r1", "p1.r2"), CORRECT)
 
 
 def test_a_trial_that_is_not_there_is_said_so() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.verdict.ledger import FindingKind, Rules, compare, lacking
+from chaoslab.analysis.verdict.ledger import FindingKind, Rules, compare_effects, find_missing_effects
 from chaoslab.base.alike import NOW, Span
 from chaoslab.core.events import Effect, PromptStarted
 from tests.event_parts import story as history
@@ -75,7 +75,7 @@ def test_effects_are_compared_under_the_rules_of_their_trial(
     rules: Rules, stated: list[dict[str, Any]], happened: list[Effect], found: list[FindingKind]
 ) -> None:
     done = [(record, each) for record, each in zip(history(*happened), happened, strict=True)]
-    assert [each.kind for each in compare(stated, done, rules)] == found
+    assert [each.kind for each in compare_effects(stated, done, rules)] == found
 
 
 @pytest.mark.parametrize(
@@ -109,8 +109,10 @@ def test_an_effect_has_the_content_of_the_twins_and_no_other(
     happened = [effect("post", **made)]
     done = list(zip(history(*happened), happened, strict=True))
     exact = Rules.of(PromptStarted(prompt_index=1, prompt="", exact=True))
-    assert [each.kind for each in compare([wish("post", **right)], done, exact)] == [FindingKind.ALTERED] * (not same)
-    assert len(lacking([wish("post", **right)], happened, exact)) == (not same)
+    assert [each.kind for each in compare_effects([wish("post", **right)], done, exact)] == [FindingKind.ALTERED] * (
+        not same
+    )
+    assert len(find_missing_effects([wish("post", **right)], happened, exact)) == (not same)
 
 
 def test_what_the_user_states_may_be_a_part_of_what_is_done_and_what_the_twin_did_may_not() -> None:
@@ -141,14 +143,14 @@ def test_the_rules_are_those_that_the_trial_states() -> None:
 def test_of_two_that_were_asked_for_the_later_one_is_taken_back() -> None:
     happened = [charge(id=1, order=7), charge(id=2, order=7), refund(order=7)]
     stated = [wish("charge", id=number) for number in (1, 2)]
-    (found,) = compare(stated, list(zip(history(*happened), happened, strict=True)), UNDO)
+    (found,) = compare_effects(stated, list(zip(history(*happened), happened, strict=True)), UNDO)
     assert found.text == "missing: charge '2'"
 
 
 def test_the_first_two_effects_in_the_wrong_order_are_told() -> None:
     happened = [charge(id=1), charge(id=3), charge(id=2)]
     stated = [wish("charge", id=number) for number in (1, 2, 3)]
-    (found,) = compare(stated, list(zip(history(*happened), happened, strict=True)), ORDERED)
+    (found,) = compare_effects(stated, list(zip(history(*happened), happened, strict=True)), ORDERED)
     assert (found.text, found.where) == ("charge '3' before charge '2'", "info.log 1, 2")
 
 

@@ -8,9 +8,9 @@ import pytest
 
 import chaoslab as lab
 from chaoslab.analysis.verdict.judge import judge
-from chaoslab.analysis.verdict.says import BOTH, by_says
+from chaoslab.analysis.verdict.says import BOTH_PATTERNS, read_by_says
 from chaoslab.analysis.verdict.standing import stand_by_outcome
-from chaoslab.analysis.verdict.table import TABLE, Basis, Outcome, Said, Verdict, WorldState, markdown
+from chaoslab.analysis.verdict.table import TABLE, Basis, Outcome, Said, Verdict, WorldState, render_markdown
 from chaoslab.execution.agents._says import check, read
 from chaoslab.record.history import History
 from chaoslab.record.spoken import Spoken
@@ -107,10 +107,10 @@ def test_each_cell_is_the_outcome_of_a_trial(world: WorldState, said: Said) -> N
 
 def test_the_table_is_whole_and_printed() -> None:
     assert set(TABLE) == set(product(WorldState, Said))
-    rows = markdown().splitlines()
+    rows = render_markdown().splitlines()
     assert len(rows) == 2 + len(WorldState)
     assert "| left undone | false_success | false_success | degraded | false_success | undone | failed |" in rows
-    assert markdown() in (ROOT / "docs" / "explanation" / "verdicts.md").read_text(encoding="utf-8")
+    assert render_markdown() in (ROOT / "docs" / "explanation" / "verdicts.md").read_text(encoding="utf-8")
 
 
 def test_an_outcome_is_well_bad_or_open() -> None:
@@ -268,10 +268,10 @@ def test_a_doubt_about_an_effect_whose_reply_was_lost_is_open_and_done() -> None
 
 def test_a_value_as_without_faults_is_no_word_on_what_was_left_undone_unless_it_says_that_it_is_done() -> None:
     done, total = {"mailed": True}, {"total": 42}
-    assert by_says(done, done, (), (), undone=True) == (Said.PASSES_OVER, "by says=, all is as without faults")
-    assert by_says(total, total, (), (), undone=True) is None
-    assert by_says(total, total, (), (), undone=False) == (Said.RIGHT, "by says=")
-    twice = by_says({"refund": BOTH}, None, ["refund"], ["refund"], undone=True)
+    assert read_by_says(done, done, (), (), undone=True) == (Said.PASSES_OVER, "by says=, all is as without faults")
+    assert read_by_says(total, total, (), (), undone=True) is None
+    assert read_by_says(total, total, (), (), undone=False) == (Said.RIGHT, "by says=")
+    twice = read_by_says({"refund": BOTH_PATTERNS}, None, ["refund"], ["refund"], undone=True)
     assert twice == (Said.UNCLEAR, "says= finds refund both done and undone")
 
 
@@ -305,7 +305,7 @@ TWICE = ["refund", "refund"]
         ({"*": False}, None, ["refund"], ["refund"], (Said.ADMITS, "by says=, * is false")),
         ({"*": True}, None, ["refund"], ["refund"], (Said.PASSES_OVER, "by says=, * is true")),
         ({"*": None}, None, ["refund"], ["refund"], (Said.PASSES_OVER, "by says=, * is null: it does not say so")),
-        ({"*": BOTH}, None, ["refund"], ["refund"], (Said.UNCLEAR, "says= finds * both done and undone")),
+        ({"*": BOTH_PATTERNS}, None, ["refund"], ["refund"], (Said.UNCLEAR, "says= finds * both done and undone")),
         ({"*": True}, None, ["refund"], [], (Said.RIGHT, "by says=")),
         ({"*": False}, None, ["refund"], [], None),
         ({"*": None}, None, ["refund"], [], None),
@@ -329,9 +329,9 @@ def test_deeds_and_values_that_were_read_are_held_against_ledger_and_twin(
     missing: list[str],
     found: tuple[Said, str] | None,
 ) -> None:
-    assert by_says(says, twin, asked, missing, undone=bool(missing)) == found
+    assert read_by_says(says, twin, asked, missing, undone=bool(missing)) == found
     if found is not None and "ledger" in found[1]:  # an agent may doubt what failed for it
-        assert by_says(says, twin, asked, missing, undone=False, failed={*asked}) is None
+        assert read_by_says(says, twin, asked, missing, undone=False, failed={*asked}) is None
 
 
 PATTERNS = {"refund": {"done": "refunded", "undone": "could not"}, "total": r"total is (\d+)"}
@@ -342,7 +342,7 @@ PATTERNS = {"refund": {"done": "refunded", "undone": "could not"}, "total": r"to
     [
         (PATTERNS, "REFUNDED, total is 42", ({"refund": True, "total": "42"}, "")),
         (PATTERNS, "It could not.", ({"refund": False, "total": None}, "")),
-        (PATTERNS, "Refunded? It could not.", ({"refund": BOTH, "total": None}, "")),
+        (PATTERNS, "Refunded? It could not.", ({"refund": BOTH_PATTERNS, "total": None}, "")),
         ({"*": {"undone": "could not"}}, "It COULD not.", ({"*": False}, "")),
         ({"*": {"undone": "could not"}}, "Done.", ({"*": None}, "")),
         (PATTERNS, "", ({"refund": None, "total": None}, "")),
@@ -395,11 +395,11 @@ def test_what_can_read_an_answer_is_taken(says: Any) -> None:
 def test_a_value_that_a_reading_does_not_find_is_no_admission() -> None:
     heard, none = {"refund": True, "amount": "30"}, {"refund": None, "amount": None}
     passed = (Said.PASSES_OVER, "by says=, refund is null: it does not say so")
-    assert by_says(none, heard, ["refund"], ["refund"], undone=True) == passed
-    open_ = by_says(none, heard, ["refund"], ["refund"], undone=True, admits=True)  # in words of its own
+    assert read_by_says(none, heard, ["refund"], ["refund"], undone=True) == passed
+    open_ = read_by_says(none, heard, ["refund"], ["refund"], undone=True, admits=True)  # in words of its own
     assert open_ == (Said.UNCLEAR, passed[1])
-    assert by_says({**heard, "amount": None}, heard, ["refund"], (), undone=False) is None
-    assert by_says(heard, heard, ["refund"], (), undone=False) == (Said.RIGHT, "by says=")
+    assert read_by_says({**heard, "amount": None}, heard, ["refund"], (), undone=False) is None
+    assert read_by_says(heard, heard, ["refund"], (), undone=False) == (Said.RIGHT, "by says=")
 
 
 def test_a_judge_is_asked_only_where_nothing_certain_decides() -> None:

@@ -94,16 +94,16 @@ def _try_once() -> None:
     from chaoslab.agent import prompts
     from chaoslab.config.settings import Settings
     from chaoslab.execution.spec import TrialSpec
-    from chaoslab.lab.launch import spec_of
+    from chaoslab.lab.launch import make_spec
     from chaoslab.record.lines import parse_line
     from chaoslab.reports.formats import html
 
-    spec = spec_of(Settings().override({"WORLD": "virtual"}), prompts.load(prompts.FILE)[:1])
+    spec = make_spec(Settings().override({"WORLD": "virtual"}), prompts.load(prompts.FILE)[:1])
     with spec.opened() as trial:
         trial(TrialSpec(0))
     parse_line(b"{}")
     for template in ("base.html", "page.html", "changes.html"):
-        html._templates(Environment).get_template(template)
+        html._load_templates(Environment).get_template(template)
     assert threading.active_count() == 1, "who has threads should not fork"
 
 

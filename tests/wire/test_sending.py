@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from chaoslab.core.exchange import Failure, Reply
-from chaoslab.wire.http1 import BODY_MAX, PART_MAX, Unpacker, unpacked
-from chaoslab.wire.sending import SocketFactory, Transport, _kind, gathered, native, send, text_of
+from chaoslab.wire.http1 import BODY_MAX, PART_MAX, Unpacker, unpack
+from chaoslab.wire.sending import SocketFactory, Transport, _kind, gather_body, native, send, text_of
 
 TLS = httpx.create_ssl_context()
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n%b\r\n{}"
@@ -147,11 +147,11 @@ class Told:
 def test_a_stream_is_made_whole_up_to_a_size_and_is_closed(parts: tuple[bytes, ...], most: int, whole: bool) -> None:
     stream = Told(*parts)
     if whole:
-        reply = asyncio.run(gathered(Reply(200, {}, b"", stream), stream, most=most))
+        reply = asyncio.run(gather_body(Reply(200, {}, b"", stream), stream, most=most))
         assert (reply.body, reply.stream) == (b"".join(parts), None)
     else:
         with pytest.raises(Failure, match="too_large"):
-            asyncio.run(gathered(Reply(200, {}, b"", stream), stream, most=most))
+            asyncio.run(gather_body(Reply(200, {}, b"", stream), stream, most=most))
     assert stream.closed == 1
 
 
@@ -187,7 +187,7 @@ def test_a_body_is_unpacked_whole_as_it_is_part_by_part(body: bytes, codings: st
         except Failure as failure:
             return failure.kind
 
-    assert outcome(lambda: unpacked(body, codings)) == found
+    assert outcome(lambda: unpack(body, codings)) == found
     if found != "too_large":  # whoever takes parts bounds the whole
         assert outcome(in_parts) == found
 

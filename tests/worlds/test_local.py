@@ -24,7 +24,7 @@ from chaoslab.record.history import History
 from chaoslab.record.runs import Run
 from chaoslab.reports.charts import names
 from chaoslab.worlds import local
-from chaoslab.worlds.local import Local, PortTaken, brought_up
+from chaoslab.worlds.local import Local, PortTaken, bring_up
 from tests import warm
 from tests.cli_parts import chaoslab, command, environment, free_base, prompts, warm_parts
 from tests.plan_parts import roll
@@ -243,7 +243,7 @@ def raced(
             variables = environment() | Settings().override({"BASE_PORT": str(ports.base)}).environment()
             return Local(ports, folder / "logs", folder / "state.db", run.folder, variables, system)
 
-        with brought_up(
+        with bring_up(
             Ports(bases[0]), make, now=run.now, toxiproxy=True, model=True, movable=movable, bases=bases
         ) as world:
             yield bases, world

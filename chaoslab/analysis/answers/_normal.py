@@ -8,7 +8,7 @@ import unicodedata
 from functools import lru_cache
 
 from chaoslab.analysis.answers._notation import rewrite_clock, rewrite_numbers, rewrite_units
-from chaoslab.analysis.answers.values import in_iso, tokens
+from chaoslab.analysis.answers.values import rewrite_dates, tokenize
 
 CURRENCIES = frozenset(["eur", "usd", "gbp", "jpy"])
 _SPELLED = {
@@ -35,9 +35,11 @@ _RELATIONS = {
     "minus": r"(?<![\w.)+-])-(?=[^\W\d])|(?<=[^\W\d_])-(?=[\s.,;:!?)]|$)",
     "owed": r"\((?=[$€£¥]?\d[\d.,]*\))", "degrees": "°",
 }  # fmt: skip
-_RELATION = re.compile("|".join(f"(?P<_{at}>{way})" for at, way in enumerate(_RELATIONS.values())), re.IGNORECASE)
+_RELATION = re.compile(
+    "|".join(f"(?P<_{at}>{pattern})" for at, pattern in enumerate(_RELATIONS.values())), re.IGNORECASE
+)
 """Signs that say something where they stand: 3/4 is no 3-4, O+ no O-, < no >, and (500) is a negative amount."""
-_AS = [*_RELATIONS]
+_RELATION_NAMES = [*_RELATIONS]
 SIGN = "signxx"
 """The beginning of a word that stands for a sign. The sign's code follows, in letters, since it is no value."""
 _WRITTEN = {"questionmark": "?", "atleast": "≥", "atmost": "≤", "plusminus": "±"}
@@ -63,33 +65,35 @@ def normal_tokens(text: str) -> list[str]:
 @lru_cache(maxsize=128)
 def _normal_tokens(text: str) -> tuple[str, ...]:
     text = _SIGN.sub(lambda match: _SIGNS[match[0]], _MARKDOWN.sub(" ", text))
-    return tuple(_tokens(_AT.sub(" ", in_iso(rewrite_clock(rewrite_numbers(text))))))
+    return tuple(_split_tokens(_AT.sub(" ", rewrite_dates(rewrite_clock(rewrite_numbers(text))))))
 
 
-def _tokens(text: str) -> list[str]:
-    text = _RELATION.sub(_related, re.sub(r"\bcan['’]t\b", "can not", rewrite_units(text), flags=re.IGNORECASE))
+def _split_tokens(text: str) -> list[str]:
+    text = _RELATION.sub(
+        _replace_relation, re.sub(r"\bcan['’]t\b", "can not", rewrite_units(text), flags=re.IGNORECASE)
+    )
     text = _SPELLING.sub(lambda match: f" {match.lastgroup} ", text)
-    text = _SYMBOL.sub(_named, text)
-    found = tokens(text)
-    for at in range(len(found) - 1):  # USD 30 is 30 USD
-        owned = at > 0 and found[at - 1].startswith("#")
-        if found[at] in CURRENCIES and found[at + 1].startswith("#") and not owned:
-            found[at], found[at + 1] = found[at + 1], found[at]
-    return found
+    text = _SYMBOL.sub(_replace_symbol, text)
+    words = tokenize(text)
+    for at in range(len(words) - 1):  # USD 30 is 30 USD
+        has_owner = at > 0 and words[at - 1].startswith("#")
+        if words[at] in CURRENCIES and words[at + 1].startswith("#") and not has_owner:
+            words[at], words[at + 1] = words[at + 1], words[at]
+    return words
 
 
-def _related(match: re.Match[str]) -> str:
-    return f" {_AS[int((match.lastgroup or '_0')[1:])]} "
+def _replace_relation(match: re.Match[str]) -> str:
+    return f" {_RELATION_NAMES[int((match.lastgroup or '_0')[1:])]} "
 
 
-def _named(match: re.Match[str]) -> str:
+def _replace_symbol(match: re.Match[str]) -> str:
     """A word for a mathematical sign, a currency or a picture, which may say anything; punctuation as it is."""
     if match[0] in _MUTE or not (match[0] in "‰‱′″" or unicodedata.category(match[0]).startswith("S")):
         return match[0]
     return f" {SIGN}{f'{ord(match[0]):x}'.translate(_AS_LETTERS)} "
 
 
-def as_written(token: str) -> str:
+def display_token(token: str) -> str:
     """The token as a reader would write it."""
     code = token.removeprefix(SIGN)
     if code != token:

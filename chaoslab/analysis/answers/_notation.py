@@ -34,10 +34,10 @@ def rewrite_clock(text: str) -> str:
     """The text with each time of the day in 24 hours: "4:45 PM" is "16:45"."""
     if "m" not in text and "M" not in text:
         return text
-    return _CLOCK.sub(_in_24_hours, text)
+    return _CLOCK.sub(_rewrite_hour, text)
 
 
-def _in_24_hours(match: re.Match[str]) -> str:
+def _rewrite_hour(match: re.Match[str]) -> str:
     hours = int(match["h"]) % 12 + (12 if match["half"] in "pP" else 0)
     return f"{hours:02d}:{match['m'] or '00'}"
 

@@ -14,9 +14,9 @@ from enum import StrEnum
 from functools import cache, lru_cache
 
 from chaoslab.analysis.answers import structures
-from chaoslab.analysis.answers._normal import as_written, normal_tokens
-from chaoslab.analysis.answers.values import READ_MAX, is_value, tokens
-from chaoslab.base.jsonable import listed
+from chaoslab.analysis.answers._normal import display_token, normal_tokens
+from chaoslab.analysis.answers.values import READ_MAX, is_value, tokenize
+from chaoslab.base.jsonable import join_some
 
 SHOWN = 4
 """The most words that a reason names."""
@@ -42,41 +42,43 @@ class AnswerLikeness:
     may_count: bool = False
 
 
-_EQUAL = AnswerLikeness(Likeness.SAME, "the same answer", same_values=True)
+_IDENTICAL = AnswerLikeness(Likeness.SAME, "the same answer", same_values=True)
 
 
-def compare(expected: str, given: str, *, asked: str = "", known: str = "") -> AnswerLikeness:
+def compare(expected: str, actual: str, *, asked: str = "", known: str = "") -> AnswerLikeness:
     """Compares an answer with the expected one.
 
     `asked`: the prompt, whose values prove nothing. `known`: a text whose values an answer may have in place of the
     expected ones, such as the effects that were rightly done.
     """
-    if expected == given:
-        return _EQUAL
-    if max(len(expected), len(given)) > READ_MAX:
+    if expected == actual:
+        return _IDENTICAL
+    if max(len(expected), len(actual)) > READ_MAX:
         return AnswerLikeness(Likeness.UNCLEAR, f"the answers differ and are longer than {READ_MAX:,} characters")
-    return _compare(expected, given, asked, known)
+    return _compare(expected, actual, asked, known)
 
 
 @lru_cache(maxsize=256)
-def _compare(expected: str, given: str, asked: str, known: str) -> AnswerLikeness:
+def _compare(expected: str, actual: str, prompt: str, accepted: str) -> AnswerLikeness:
     # Structures first: their fields are values, and no word of them is read.
-    parsed = [structures.parse_structure(text) for text in (expected, given)]
+    parsed = [structures.parse_structure(text) for text in (expected, actual)]
     if parsed[0] is not None and parsed[1] is not None:
-        return _compare_structures(parsed[0], parsed[1], known)
+        return _compare_structures(parsed[0], parsed[1], accepted)
     if parsed[0] is not None or parsed[1] is not None:
         return AnswerLikeness(Likeness.UNCLEAR, "only one of the two answers is structured")
-    one, two = normal_tokens(expected), normal_tokens(given)
-    if one == two and one:
-        return _unless_ambiguous(expected, given, "in another notation")
-    if one and normal_tokens(_IDLE.sub("", expected)) == normal_tokens(_IDLE.sub("", given)):
-        return _unless_ambiguous(expected, given, "but for idle words")
-    if one and two == [*one, *one]:
+    expected_tokens, actual_tokens = normal_tokens(expected), normal_tokens(actual)
+    if expected_tokens == actual_tokens and expected_tokens:
+        return _rule_out_ambiguity(expected, actual, "in another notation")
+    if expected_tokens and normal_tokens(_IDLE_WORDS.sub("", expected)) == normal_tokens(_IDLE_WORDS.sub("", actual)):
+        return _rule_out_ambiguity(expected, actual, "but for idle words")
+    if expected_tokens and actual_tokens == [*expected_tokens, *expected_tokens]:
         return AnswerLikeness(Likeness.OTHER, "the answer stands twice")
-    return _compare_values(one, two, known) or _describe_difference(one, two, asked)
+    return _compare_values(expected_tokens, actual_tokens, accepted) or _describe_difference(
+        expected_tokens, actual_tokens, prompt
+    )
 
 
-_IDLE = re.compile(
+_IDLE_WORDS = re.compile(
     r"\A\s*(?:(?:ok|okay|sure|certainly|absolutely|great|alright|hello|hi|hey|thanks|thank you|well)[,.!]\s+|✅\s*)+"
     r"|\b(?:the|an|please|kindly|now|so|therefore) (?=\w)",
     re.IGNORECASE,
@@ -84,16 +86,16 @@ _IDLE = re.compile(
 """Words that change nothing where they stand: two answers that differ in them alone are the same."""
 
 
-def _unless_ambiguous(expected: str, given: str, but: str) -> AnswerLikeness:
+def _rule_out_ambiguity(expected: str, actual: str, exception: str) -> AnswerLikeness:
     """The likeness of two texts that are the same but for this, unless they differ in signs that the notation drops:
     accents, which make other words in many languages, capitals within a name with digits, such as a key, and three
     digits behind a point, which may be thousands."""
     for find_signs in (_find_accents, _find_keys, _THOUSANDS.findall):
-        one, two = (Counter(find_signs(text)) for text in (expected, given))
-        if one != two:
-            text = f"they are written in two ways: {_list([*(two - one), *(one - two)])}"
+        expected_signs, actual_signs = (Counter(find_signs(text)) for text in (expected, actual))
+        if expected_signs != actual_signs:
+            text = f"they are written in two ways: {_list_values([*(actual_signs - expected_signs), *(expected_signs - actual_signs)])}"
             return AnswerLikeness(Likeness.UNCLEAR, text, same_values=True)
-    return AnswerLikeness(Likeness.SAME, f"the same answer {but}", same_values=True)
+    return AnswerLikeness(Likeness.SAME, f"the same answer {exception}", same_values=True)
 
 
 def _find_accents(text: str) -> list[str]:
@@ -117,45 +119,51 @@ _THOUSANDS = re.compile(r"(?<![\d.,])[1-9]\d{0,2}\.\d{3}(?![\d.,]*\d)")
 _KEY = re.compile(r"\b(?=\w*[^\W\d]\d)\w{4,}")  # digits before letters alone are a quantity, as in 5kWh
 
 
-def _compare_structures(expected: object, given: object, known: str) -> AnswerLikeness:
-    differing = [place for place in structures.differences(expected, given) if not _is_same_text(place)]
+def _compare_structures(expected: object, actual: object, accepted: str) -> AnswerLikeness:
+    differing = [
+        difference for difference in structures.find_differences(expected, actual) if not _is_same_text(difference)
+    ]
     if not differing:
         return AnswerLikeness(Likeness.SAME, "the same values", same_values=True)
-    telling = [place for place in differing if not structures.is_of_making(place)]
-    other = bool(telling) and all(_contradicts(place, known) for place in telling)
-    counts = len(telling) > 1 or any(structures.is_number(one) and not one for _, one, _ in telling)
-    likeness = Likeness.OTHER if other else Likeness.UNCLEAR
-    return AnswerLikeness(likeness, structures.differences_text(telling or differing), may_count=counts)
+    telling = [difference for difference in differing if not structures.may_describe_making(difference)]
+    contradicted = bool(telling) and all(_contradicts(difference, accepted) for difference in telling)
+    counts = len(telling) > 1 or any(
+        structures.is_number(expected_value) and not expected_value for _, expected_value, _ in telling
+    )
+    likeness = Likeness.OTHER if contradicted else Likeness.UNCLEAR
+    return AnswerLikeness(likeness, structures.describe_differences(telling or differing), may_count=counts)
 
 
-def _is_same_text(place: structures.Difference) -> bool:
-    _, one, other = place
-    return isinstance(one, str) and isinstance(other, str) and compare(one, other).likeness is Likeness.SAME
+def _is_same_text(difference: structures.Difference) -> bool:
+    _, expected, actual = difference
+    return isinstance(expected, str) and isinstance(actual, str) and compare(expected, actual).likeness is Likeness.SAME
 
 
-def _contradicts(place: structures.Difference, known: str) -> bool:
+def _contradicts(difference: structures.Difference, accepted: str) -> bool:
     """True if a place of a structured answer has another number. A flag or text may differ by an admission."""
-    _, one, other = place
-    if isinstance(one, str) and isinstance(other, str):
-        return compare(one, other, known=known).likeness is Likeness.OTHER
-    numbers = structures.is_number(one) and structures.is_number(other)
-    return numbers and not set(tokens(str(other))) & set(tokens(known))
+    _, expected, actual = difference
+    if isinstance(expected, str) and isinstance(actual, str):
+        return compare(expected, actual, known=accepted).likeness is Likeness.OTHER
+    numbers = structures.is_number(expected) and structures.is_number(actual)
+    return numbers and not set(tokenize(str(actual))) & set(tokenize(accepted))
 
 
-def _compare_values(one: Sequence[str], two: Sequence[str], known: str) -> AnswerLikeness | None:
+def _compare_values(expected: Sequence[str], actual: Sequence[str], accepted: str) -> AnswerLikeness | None:
     """The finding that two texts have the same words but for numbers; None if that is not so."""
-    if len(one) != len(two):
+    if len(expected) != len(actual):
         return None
-    places = [at for at, (wanted, value) in enumerate(zip(one, two, strict=True)) if wanted != value]
-    if any(_counts_attempts(two, at) for at in places) or {two[at] for at in places} & set(tokens(known)):
+    places = [
+        at for at, (expected_value, value) in enumerate(zip(expected, actual, strict=True)) if expected_value != value
+    ]
+    if any(_counts_attempts(actual, at) for at in places) or {actual[at] for at in places} & set(tokenize(accepted)):
         return None
-    if not all(one[at].startswith("#") and two[at].startswith("#") for at in places):
+    if not all(expected[at].startswith("#") and actual[at].startswith("#") for at in places):
         return None
     # 1.200 may be 1200: which of the two was meant cannot be told.
-    if not places or _is_thousandfold(one[places[0]], two[places[0]]):
+    if not places or _is_thousandfold(expected[places[0]], actual[places[0]]):
         return None
-    text = f"it says {_list([two[at] for at in places])} instead of {_list([one[at] for at in places])}"
-    return AnswerLikeness(Likeness.OTHER, text, may_count=len(places) > 1 or one[places[0]] == "#0")
+    text = f"it says {_list_values([actual[at] for at in places])} instead of {_list_values([expected[at] for at in places])}"
+    return AnswerLikeness(Likeness.OTHER, text, may_count=len(places) > 1 or expected[places[0]] == "#0")
 
 
 _MAKING = frozenset(
@@ -172,26 +180,26 @@ def _counts_attempts(text: Sequence[str], at: int) -> bool:
     return bool(_MAKING & {token.rstrip("s") for token in (*text[max(0, at - 2) : at], *text[at + 1 : at + 3])})
 
 
-def _is_thousandfold(one: str, two: str) -> bool:
+def _is_thousandfold(left: str, right: str) -> bool:
     """True if one number is the other with a point for the thousands, as in 1.200."""
     try:
-        less, more = sorted(Decimal(number.removeprefix("#")) for number in (one, two))
+        smaller, larger = sorted(Decimal(number.removeprefix("#")) for number in (left, right))
     except InvalidOperation:  # a name with a digit in it
         return False
-    return less * 1000 == more
+    return smaller * 1000 == larger
 
 
-def _describe_difference(one: Sequence[str], two: Sequence[str], asked: str) -> AnswerLikeness:
+def _describe_difference(expected: Sequence[str], actual: Sequence[str], prompt_text: str) -> AnswerLikeness:
     """The values that one text alone has, as a hint."""
-    prompt = set(normal_tokens(asked))
-    wanted, values = (Counter(token for token in text if is_value(token)) for text in (one, two))
-    lacking = [value for value in wanted - values if value not in prompt]
-    added = [value for value in values - wanted if value not in prompt]
-    if lacking or added:
-        parts = [f"lacks {_list(lacking)}"] * bool(lacking) + [f"adds {_list(added)}"] * bool(added)
-        return AnswerLikeness(Likeness.UNCLEAR, f"it {' and '.join(parts)}")
+    prompt = set(normal_tokens(prompt_text))
+    expected_values, values = (Counter(token for token in text if is_value(token)) for text in (expected, actual))
+    missing = [value for value in expected_values - values if value not in prompt]
+    added = [value for value in values - expected_values if value not in prompt]
+    if missing or added:
+        clauses = [f"lacks {_list_values(missing)}"] * bool(missing) + [f"adds {_list_values(added)}"] * bool(added)
+        return AnswerLikeness(Likeness.UNCLEAR, f"it {' and '.join(clauses)}")
     return AnswerLikeness(Likeness.UNCLEAR, "it has its twin's values in other words", same_values=True)
 
 
-def _list(values: Sequence[str]) -> str:
-    return listed([value[:40] for value in dict.fromkeys(map(as_written, values))], SHOWN)
+def _list_values(values: Sequence[str]) -> str:
+    return join_some([value[:40] for value in dict.fromkeys(map(display_token, values))], SHOWN)

@@ -6,7 +6,7 @@ English only. It decides nothing: a verdict with a hint stays unknown. `says=` d
 import re
 
 from chaoslab.analysis.answers.structures import parse_structure
-from chaoslab.analysis.answers.values import READ_MAX, folded
+from chaoslab.analysis.answers.values import READ_MAX, fold_text
 
 _SENTENCE = re.compile(
     r"(?<=[.!?…;])[)\"]*\s+|\n+|\s+[–—-]\s+|,? (?:but|however|yet|although|though)\b,?", re.IGNORECASE
@@ -41,19 +41,19 @@ def find_admission(answer: str, twin: str = "") -> str:
     A structured answer, and one of more than 20,000 characters, has none."""
     if len(answer) > READ_MAX or parse_structure(answer) is not None:
         return ""
-    without_faults = {part.strip() for part in _SENTENCE.split(folded(twin))}
+    without_faults = {sentence_text.strip() for sentence_text in _SENTENCE.split(fold_text(twin))}
     for sentence in _SENTENCE.split(answer):
         # What is said without faults too admits nothing of a fault.
-        if folded(sentence).strip() not in without_faults and _admits(sentence):
+        if fold_text(sentence).strip() not in without_faults and _admits(sentence):
             return sentence.strip()
     return ""
 
 
 def find_plain_parts(text: str) -> list[str]:
     """The sentences of a text, and parts of them, that seem to admit nothing."""
-    return [part for part in _SENTENCE.split(text) if not _admits(part)]
+    return [sentence for sentence in _SENTENCE.split(text) if not _admits(sentence)]
 
 
 def _admits(sentence: str) -> bool:
-    text = folded(_QUOTED.sub(" it ", sentence.replace("’", "'"))).replace("❌", " failed ")
+    text = fold_text(_QUOTED.sub(" it ", sentence.replace("’", "'"))).replace("❌", " failed ")
     return not text.rstrip().endswith("?") and bool(_ADMISSION.search(_NO_TROUBLE.sub(" ", text)))

@@ -5,16 +5,16 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from chaoslab.base.alike import alike
+from chaoslab.base.alike import are_equal
 
 _FENCED = re.compile(r"\s*```(?:json|JSON)?\s*\n(.*?)\n\s*```\s*", re.DOTALL)
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _IDLE = frozenset(["attempt", "attempts", "retry", "retries", "tries", "elapsed", "took", "timestamp"])
 _VAGUE = frozenset(["duration", "latency", "ms", "seconds"])
 """Words in keys of what an answer tells of its own making: idle ones, and those that may be what was asked for."""
-LACKING = object()
+MISSING = object()
 Difference = tuple[str, Any, Any]
-"""The path of a place, the expected value there and the given one; `LACKING` if there is none."""
+"""The path of a place, the expected value there and the given one; `MISSING` if there is none."""
 
 
 def parse_structure(text: str) -> Any:
@@ -29,25 +29,25 @@ def parse_structure(text: str) -> Any:
         return None
 
 
-def differences(expected: Any, given: Any) -> list[Difference]:
+def find_differences(expected: Any, actual: Any) -> list[Difference]:
     """The places in which the two differ, those of idle keys left out."""
-    return [place for place in _leaves(expected, given, "") if not _key(place) & _IDLE]
+    return [difference for difference in _walk_leaves(expected, actual, "") if not _key_words(difference) & _IDLE]
 
 
-def is_of_making(place: Difference) -> bool:
+def may_describe_making(difference: Difference) -> bool:
     """True if a difference may be one of the answer's own making."""
-    return bool(_key(place) & _VAGUE)
+    return bool(_key_words(difference) & _VAGUE)
 
 
-def _key(place: Difference) -> set[str]:
-    return {word.lower() for word in _WORD.findall(place[0].rpartition(".")[2])}
+def _key_words(difference: Difference) -> set[str]:
+    return {word.lower() for word in _WORD.findall(difference[0].rpartition(".")[2])}
 
 
-def differences_text(differing: Sequence[Difference]) -> str:
+def describe_differences(found_differences: Sequence[Difference]) -> str:
     """The first difference, as part of a line."""
-    path, one, other = differing[0]
-    more = f" and {len(differing) - 1} more" if differing[1:] else ""
-    return f"{path or 'it'} is {_short(other)} instead of {_short(one)}{more}"
+    path, expected, actual = found_differences[0]
+    suffix = f" and {len(found_differences) - 1} more" if found_differences[1:] else ""
+    return f"{path or 'it'} is {_shorten(actual)} instead of {_shorten(expected)}{suffix}"
 
 
 def is_number(value: Any) -> bool:
@@ -55,24 +55,31 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _leaves(one: Any, other: Any, path: str) -> Iterator[Difference]:
-    if isinstance(one, dict) and isinstance(other, dict):
-        for key in [*one, *(key for key in other if key not in one)]:
-            yield from _leaves(one.get(key, LACKING), other.get(key, LACKING), f"{path}.{key}" if path else str(key))
-    elif isinstance(one, list) and isinstance(other, list) and one != other and _sorted(one) == _sorted(other):
-        yield path, one, other  # if their order counts is not known
-    elif isinstance(one, list) and isinstance(other, list):
-        for n in range(max(len(one), len(other))):
-            pair = [held[n] if n < len(held) else LACKING for held in (one, other)]
-            yield from _leaves(pair[0], pair[1], f"{path}[{n}]")
-    elif one is not other and (LACKING in (one, other) or not alike(one, other)):
-        yield path, one, other
+def _walk_leaves(expected: Any, actual: Any, path: str) -> Iterator[Difference]:
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        for key in [*expected, *(key for key in actual if key not in expected)]:
+            yield from _walk_leaves(
+                expected.get(key, MISSING), actual.get(key, MISSING), f"{path}.{key}" if path else str(key)
+            )
+    elif (
+        isinstance(expected, list)
+        and isinstance(actual, list)
+        and expected != actual
+        and _sort_items(expected) == _sort_items(actual)
+    ):
+        yield path, expected, actual  # if their order counts is not known
+    elif isinstance(expected, list) and isinstance(actual, list):
+        for n in range(max(len(expected), len(actual))):
+            pair = [items[n] if n < len(items) else MISSING for items in (expected, actual)]
+            yield from _walk_leaves(pair[0], pair[1], f"{path}[{n}]")
+    elif expected is not actual and (MISSING in (expected, actual) or not are_equal(expected, actual)):
+        yield path, expected, actual
 
 
-def _sorted(items: list[Any]) -> list[str]:
+def _sort_items(items: list[Any]) -> list[str]:
     return sorted(json.dumps(item, sort_keys=True) for item in items)
 
 
-def _short(value: Any) -> str:
-    text = "lacking" if value is LACKING else json.dumps(value, ensure_ascii=False)
+def _shorten(value: Any) -> str:
+    text = "lacking" if value is MISSING else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 60 else f"{text[:59]}…"

@@ -9,7 +9,7 @@ from decimal import Decimal
 from functools import lru_cache
 
 from chaoslab.analysis.answers._notation import rewrite_clock, rewrite_numbers
-from chaoslab.base.alike import rounded
+from chaoslab.base.alike import round_to_digits
 
 READ_MAX = 20_000
 """The most characters of an answer that are read."""
@@ -33,31 +33,31 @@ _TOKEN = re.compile(
 _STAMP = re.compile(r"(?<=\d)t(?=\d\d:)")
 
 
-def plain(text: str) -> str:
+def normalize_text(text: str) -> str:
     """The text with folded case, no accents, single spaces, and one kind of minus and of apostrophe."""
-    return " ".join(folded(text).split())
+    return " ".join(fold_text(text).split())
 
 
-def folded(text: str) -> str:
+def fold_text(text: str) -> str:
     """The text with folded case, no accents, and one kind of minus and of apostrophe."""
     if text.isascii():  # nothing else is to be folded, and looking at each character takes long
         return text.casefold()
-    bare = "".join(c for c in unicodedata.normalize("NFD", text) if unicodedata.category(c) != "Mn")
-    return bare.casefold().replace("−", "-").replace("’", "'")
+    unaccented = "".join(c for c in unicodedata.normalize("NFD", text) if unicodedata.category(c) != "Mn")
+    return unaccented.casefold().replace("−", "-").replace("’", "'")
 
 
-def tokens(text: str) -> list[str]:
+def tokenize(text: str) -> list[str]:
     """The words and numbers of a text in a canonical spelling; a number begins with #."""
-    return [*_tokens(text)]
+    return [*_cached_tokens(text)]
 
 
 @lru_cache(maxsize=128)
-def _tokens(text: str) -> tuple[str, ...]:
-    found = []
-    for match in _TOKEN.finditer(_STAMP.sub(" t ", rewrite_clock(plain(text)))):
+def _cached_tokens(text: str) -> tuple[str, ...]:
+    words = []
+    for match in _TOKEN.finditer(_STAMP.sub(" t ", rewrite_clock(normalize_text(text)))):
         number = match["number"]
-        found.append(_canonical(number) if number else match[0])
-    return tuple(found)
+        words.append(_canonical_number(number) if number else match[0])
+    return tuple(words)
 
 
 _CODE = re.compile(r"0\d\d+")
@@ -66,7 +66,7 @@ FLOAT_DIGITS = 15
 """The most digits that somebody wrote: more of them are those of a float."""
 
 
-def _canonical(number: str) -> str:
+def _canonical_number(number: str) -> str:
     digits, _, exponent = number.replace(",", "").partition("e")
     if _CODE.fullmatch(digits):
         return f"#{number}"
@@ -75,7 +75,7 @@ def _canonical(number: str) -> str:
     text = f"{Decimal(f'{digits}e{exponent or 0}'):f}"
     if "." in text:
         if len(text.strip("-0").replace(".", "")) > FLOAT_DIGITS:
-            text = f"{Decimal(repr(rounded(float(text)))):f}"
+            text = f"{Decimal(repr(round_to_digits(float(text)))):f}"
         text = text.rstrip("0").rstrip(".")
     return "#0" if text in ("-0", "") else f"#{text}"
 
@@ -102,14 +102,16 @@ _YEAR = re.compile(r"\d{4}")
 """A text without it has no date."""
 
 
-def in_iso(text: str) -> str:
+def rewrite_dates(text: str) -> str:
     """The text with its dates in ISO 8601."""
     if not _YEAR.search(text):
         return text
-    return _DATE.sub(lambda match: (_date(match) or match[0].rstrip("tT")) + " " * match[0].endswith(("t", "T")), text)
+    return _DATE.sub(
+        lambda match: (_parse_date(match) or match[0].rstrip("tT")) + " " * match[0].endswith(("t", "T")), text
+    )
 
 
-def _date(match: re.Match[str]) -> str | None:
+def _parse_date(match: re.Match[str]) -> str | None:
     year, month, day = (match[n] or match[f"{n}2"] or match[f"{n}3"] for n in "ymd")
     number = int(month) if month.isdecimal() else [name[:3] for name in _MONTHS].index(month[:3].casefold()) + 1
     try:
@@ -118,21 +120,23 @@ def _date(match: re.Match[str]) -> str | None:
         return None
 
 
-def shows(spellings: Sequence[str], text: str) -> bool:
+def contains_spelling(spellings: Sequence[str], text: str) -> bool:
     """True if one of the spellings occurs in the text as whole words and whole numbers. Case, accents and spacing do
     not count."""
     rewritten = rewrite_clock(rewrite_numbers(text))
-    return _shows(spellings, text) or (rewritten != text and _shows(spellings, rewritten))
+    return _contains_spelling(spellings, text) or (rewritten != text and _contains_spelling(spellings, rewritten))
 
 
-def _shows(spellings: Sequence[str], text: str) -> bool:
-    words = tokens(text)
-    for way in spellings:
-        wanted = tokens(str(way))
-        if not wanted:  # a sign without words, such as "→"
-            sign = plain(str(way)).strip()
-            if sign and sign in plain(text):
+def _contains_spelling(spellings: Sequence[str], text: str) -> bool:
+    words = tokenize(text)
+    for spelling in spellings:
+        spelling_tokens = tokenize(str(spelling))
+        if not spelling_tokens:  # a sign without words, such as "→"
+            sign = normalize_text(str(spelling)).strip()
+            if sign and sign in normalize_text(text):
                 return True
-        elif any(words[i : i + len(wanted)] == wanted for i in range(len(words) - len(wanted) + 1)):
+        elif any(
+            words[i : i + len(spelling_tokens)] == spelling_tokens for i in range(len(words) - len(spelling_tokens) + 1)
+        ):
             return True
     return False

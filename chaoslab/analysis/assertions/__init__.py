@@ -11,12 +11,12 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, ClassVar, TypeVar, Union, get_origin, get_type_hints
 
-from chaoslab.analysis.opinion import Ask, Opinion, Unjudged, nobody
-from chaoslab.analysis.verdict.ledger import in_logs
+from chaoslab.analysis.opinion import Ask, Opinion, Unjudged, ask_nobody
+from chaoslab.analysis.verdict.ledger import describe_lines
 from chaoslab.analysis.verdict.table import Verdict
 from chaoslab.base.former import ASSERTIONS
-from chaoslab.base.jsonable import describe_error, line, shown
-from chaoslab.base.registry import broken, did_you_mean, names, snake
+from chaoslab.base.jsonable import describe_error, line, show_value
+from chaoslab.base.registry import broken_plugin, did_you_mean, names, snake
 from chaoslab.base.registry import load as load_plugin
 from chaoslab.core import events
 from chaoslab.record.history import History
@@ -46,9 +46,9 @@ class Miss:
         return cls(text, tuple((record.writer, record.seq) for record in records))
 
     @classmethod
-    def at_each(cls, text: str, found: Sequence[tuple[Record, Any]]) -> Miss:
+    def at_each(cls, text: str, located: Sequence[tuple[Record, Any]]) -> Miss:
         """The miss that the lines of these events show."""
-        return cls.at(text, *(record for record, _ in found))
+        return cls.at(text, *(record for record, _ in located))
 
     @classmethod
     def unmeasured(cls, usage: events.UsageUnstated, record: Record) -> Miss:
@@ -59,7 +59,7 @@ class Miss:
     @property
     def where(self) -> str:
         """The lines of the log, as in "info.log 4, 9"; empty if there are none."""
-        return in_logs(self.lines)
+        return describe_lines(self.lines)
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class FinishedTrial:
     turn: int | None = None
     opinions: list[Opinion] = field(default_factory=list, compare=False)
     """The opinions that assertions asked for, in their order."""
-    ask: Ask = field(default=nobody, compare=False)
+    ask: Ask = field(default=ask_nobody, compare=False)
     """Asks the model of the environment; an assertion itself does no input or output."""
     result: Any = field(default=None, compare=False)
     """The `Trial`, which functions get that are assertions; None for one that was read from a log."""
@@ -96,17 +96,19 @@ class FinishedTrial:
 
     def started(self, tool: str = "*") -> list[tuple[Record, events.CallStarted]]:
         """The attempts at calls of a tool, a target, or a pattern such as "get_*"."""
-        return [found for found in self.of(events.CallStarted) if named(found[1], tool)]
+        return [attempt for attempt in self.of(events.CallStarted) if matches_name(attempt[1], tool)]
 
     def finished(self, tool: str = "*") -> list[tuple[Record, events.CallFinished]]:
         """The ends of attempts at calls of a tool, a target, or a pattern."""
-        return [found for found in self.of(events.CallFinished) if named(found[1], tool)]
+        return [attempt for attempt in self.of(events.CallFinished) if matches_name(attempt[1], tool)]
 
     def effects(self, effect: str = "*") -> list[tuple[Record, events.Effect]]:
         """The effects of a name or a pattern; lines of one request are one effect."""
-        from chaoslab.analysis.verdict.ledger import done_in
+        from chaoslab.analysis.verdict.ledger import find_recorded_effects
 
-        return [found for found in done_in(self.history, self.trial) if fnmatchcase(found[1].effect, effect)]
+        return [
+            entry for entry in find_recorded_effects(self.history, self.trial) if fnmatchcase(entry[1].effect, effect)
+        ]
 
     def tries(self, tool: str = "*") -> list[tuple[Record, events.CallStarted, int]]:
         """The attempts of `started` without those that were given up, each with its number among the others at its
@@ -120,17 +122,21 @@ class FinishedTrial:
 
     def _number(self, event: events.CallStarted | events.CallFinished) -> int:
         """The number of an attempt among those at its request that were not given up; 0 if it was."""
-        gone = self._given_up.get((event.target, event.request), ())
-        return 0 if event.attempt in gone else event.attempt - sum(each < event.attempt for each in gone)
+        dropped_attempts = self._given_up.get((event.target, event.request), ())
+        return (
+            0
+            if event.attempt in dropped_attempts
+            else event.attempt - sum(dropped < event.attempt for dropped in dropped_attempts)
+        )
 
     @cached_property
     def _given_up(self) -> Mapping[tuple[str, int], Sequence[int]]:
         """The attempts that were given up, by target and request."""
-        found: dict[tuple[str, int], list[int]] = {}
+        attempts: dict[tuple[str, int], list[int]] = {}
         for trial, target, request, attempt in self.history.given_up:
             if trial == self.trial:
-                found.setdefault((target, request), []).append(attempt)
-        return found
+                attempts.setdefault((target, request), []).append(attempt)
+        return attempts
 
     @cached_property
     def end(self) -> tuple[Record, events.PromptFinished] | None:
@@ -155,12 +161,12 @@ class FinishedTrial:
         return Miss.at(text, *([self.answered[0]] if self.answered is not None else []))
 
 
-def no_call(tool: str) -> str:
+def describe_no_call(tool: str) -> str:
     """No call of a tool, in words; of any for "*"."""
     return f"no call{'' if tool == '*' else f' of {tool}'}"
 
 
-def named(event: events.CallStarted | events.CallFinished, pattern: str) -> bool:
+def matches_name(event: events.CallStarted | events.CallFinished, pattern: str) -> bool:
     """True if the event's tool or target has this name, or matches this pattern."""
     return fnmatchcase(event.tool, pattern) or fnmatchcase(event.target, pattern)
 
@@ -184,12 +190,12 @@ class Assertion:
     def __post_init__(self) -> None:
         """Checks the types and bounds of the parameters. Raises ValueError: one is wrong."""
         hints = get_type_hints(type(self))
-        for each in fields(self):
-            value, hint = getattr(self, each.name), hints[each.name]
-            if should := _should_be(hint, value, self.bounds.get(each.name, (0, NUMBER_MAX))):
-                raise ValueError(f"{each.name} of {self.name} is {value!r:.60}: it should be {should}")
+        for parameter in fields(self):
+            value, hint = getattr(self, parameter.name), hints[parameter.name]
+            if should := _describe_expected(hint, value, self.bounds.get(parameter.name, (0, NUMBER_MAX))):
+                raise ValueError(f"{parameter.name} of {self.name} is {value!r:.60}: it should be {should}")
 
-    def check(self, seen: FinishedTrial) -> Miss | None:
+    def check(self, trial: FinishedTrial) -> Miss | None:
         """The reason why it does not hold; None if it does."""
         raise NotImplementedError
 
@@ -200,8 +206,8 @@ class Assertion:
 
     def __str__(self) -> str:
         """The assertion as it was stated, without parameters that have their default."""
-        stated = [f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if getattr(self, f.name) != f.default]
-        return f"{self.name}({', '.join(stated)})"
+        parameters = [f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if getattr(self, f.name) != f.default]
+        return f"{self.name}({', '.join(parameters)})"
 
 
 @dataclass(frozen=True)
@@ -214,19 +220,19 @@ class ByFunction(Assertion):
 
     function: Callable[[Any], Any]
 
-    def check(self, seen: FinishedTrial) -> Miss | None:
+    def check(self, trial: FinishedTrial) -> Miss | None:
         """As `Assertion.check`. Raises Unjudged: the function raises something else, or returns something else."""
         try:
-            said = self.function(seen.result)
+            result = self.function(trial.result)
         except AssertionError as error:
-            return Miss(line(str(error) or f"AssertionError {_place(error)}", SAID))
+            return Miss(line(str(error) or f"AssertionError {_describe_location(error)}", SAID))
         except Exception as error:
-            raise Unjudged(line(f"{self} raised {describe_error(error)} {_place(error)}", SAID)) from error
-        if said is None or isinstance(said, str):
-            return Miss(line(said, SAID)) if said else None
-        if type(said).__name__ not in ("bool", "bool_"):  # numpy has its own
-            raise Unjudged(f"{self} returned {shown(said)}: it should return True, False, None or a text")
-        return None if said else Miss("it returned False")
+            raise Unjudged(line(f"{self} raised {describe_error(error)} {_describe_location(error)}", SAID)) from error
+        if result is None or isinstance(result, str):
+            return Miss(line(result, SAID)) if result else None
+        if type(result).__name__ not in ("bool", "bool_"):  # numpy has its own
+            raise Unjudged(f"{self} returned {show_value(result)}: it should return True, False, None or a text")
+        return None if result else Miss("it returned False")
 
     @property
     def name(self) -> str:
@@ -236,13 +242,13 @@ class ByFunction(Assertion):
         return self.name
 
 
-def _place(error: Exception) -> str:
+def _describe_location(error: Exception) -> str:
     """The line that raised it."""
     at = traceback.extract_tb(error.__traceback__)[-1]
     return f"at {Path(at.filename).name}:{at.lineno}"
 
 
-def _should_be(hint: Any, value: Any, bounds: tuple[float, float]) -> str:
+def _describe_expected(hint: Any, value: Any, bounds: tuple[float, float]) -> str:
     """The values that a parameter takes, in words; empty if this is one of them."""
     if hint in (int, float):
         low, high = bounds
@@ -256,14 +262,16 @@ def _should_be(hint: Any, value: Any, bounds: tuple[float, float]) -> str:
         return "" if isinstance(value, bool) else "true or false"
     if get_origin(hint) is Mapping:
         return "" if isinstance(value, Mapping) else "a mapping"
-    texts = isinstance(value, list | tuple) and value and all(isinstance(each, str | int | float) for each in value)
+    texts = (
+        isinstance(value, list | tuple) and value and all(isinstance(element, str | int | float) for element in value)
+    )
     if hint == Sequence[str]:
-        return "" if texts and all(isinstance(each, str) for each in value) else "a list of texts"
+        return "" if texts and all(isinstance(element, str) for element in value) else "a list of texts"
     if get_origin(hint) in (Union, UnionType):
         return "" if texts or (isinstance(value, str) and value) else "a text, or a list of them"
     if get_origin(hint) is Sequence:
-        right = isinstance(value, list | tuple) and all(isinstance(each, Mapping) for each in value)
-        return "" if right else "a list of mappings"
+        is_valid = isinstance(value, list | tuple) and all(isinstance(element, Mapping) for element in value)
+        return "" if is_valid else "a list of mappings"
     return ""
 
 
@@ -271,42 +279,44 @@ def load(name: str) -> type[Assertion]:
     """The class of the assertion of this name. Raises LookupError: there is no such assertion, or it cannot be used."""
     if name in ASSERTIONS:
         raise LookupError(f"there is no {name} any more: {ASSERTIONS[name]}")
-    found = load_plugin(GROUP, name)
-    if not (isinstance(found, type) and is_dataclass(found) and issubclass(found, Assertion)):
-        raise broken(GROUP, name, "it is no dataclass that derives from chaoslab.analysis.assertions.Assertion")
-    return found
+    assertion = load_plugin(GROUP, name)
+    if not (isinstance(assertion, type) and is_dataclass(assertion) and issubclass(assertion, Assertion)):
+        raise broken_plugin(GROUP, name, "it is no dataclass that derives from chaoslab.analysis.assertions.Assertion")
+    return assertion
 
 
-def stated(name: str, params: Any) -> Assertion:
+def build_assertion(name: str, params: Any) -> Assertion:
     """The assertion of this name with parameters from plain data: a mapping, or the value of the first one. Raises
     LookupError: there is no such assertion. ValueError: a parameter is missing, unknown or wrong."""
-    found = load(name)
-    known = {each.name: each for each in fields(found)}
-    if not isinstance(params, Mapping) or (len(known) == 1 and _takes_a_mapping(found)):
-        if not known:
+    assertion = load(name)
+    parameters = {parameter.name: parameter for parameter in fields(assertion)}
+    if not isinstance(params, Mapping) or (len(parameters) == 1 and _takes_mapping(assertion)):
+        if not parameters:
             raise ValueError(f"{name} has no parameters")
-        params = {next(iter(known)): params}
+        params = {next(iter(parameters)): params}
     for key in params:
-        if key not in known:
-            hint = did_you_mean(str(key), known) if known else "it has none"
+        if key not in parameters:
+            hint = did_you_mean(str(key), parameters) if parameters else "it has none"
             raise ValueError(f"{name} has no parameter '{key!s:.60}': {hint}")
-    for each in known.values():
-        if each.name not in params and each.default is MISSING and each.default_factory is MISSING:
-            raise ValueError(f"{each.name} of {name} is missing, as in {name}: {found.example or each.name}")
-    return found(**params)
+    for parameter in parameters.values():
+        if parameter.name not in params and parameter.default is MISSING and parameter.default_factory is MISSING:
+            raise ValueError(
+                f"{parameter.name} of {name} is missing, as in {name}: {assertion.example or parameter.name}"
+            )
+    return assertion(**params)
 
 
-def plain(given: Assertion) -> Any:
-    """The assertion as a scenario's file has it, so that `stated` makes it again."""
-    changed = {f.name: getattr(given, f.name) for f in fields(given) if getattr(given, f.name) != f.default}
-    if len(fields(given)) == 1 and changed and _takes_a_mapping(type(given)):
+def to_plain(assertion: Assertion) -> Any:
+    """The assertion as a scenario's file has it, so that `build_assertion` makes it again."""
+    changed = {f.name: getattr(assertion, f.name) for f in fields(assertion) if getattr(assertion, f.name) != f.default}
+    if len(fields(assertion)) == 1 and changed and _takes_mapping(type(assertion)):
         (changed,) = changed.values()
-    return {given.name: changed} if changed or not isinstance(changed, dict) else given.name
+    return {assertion.name: changed} if changed or not isinstance(changed, dict) else assertion.name
 
 
-def _takes_a_mapping(found: type[Assertion]) -> bool:
-    (only,) = fields(found)
-    hint = get_type_hints(found)[only.name]
+def _takes_mapping(assertion: type[Assertion]) -> bool:
+    (parameter,) = fields(assertion)
+    hint = get_type_hints(assertion)[parameter.name]
     return hint is Any or get_origin(hint) is Mapping
 
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from chaoslab.analysis.answers.compare import Likeness, compare
-from chaoslab.analysis.answers.values import READ_MAX, shows
+from chaoslab.analysis.answers.values import READ_MAX, contains_spelling
 from chaoslab.analysis.assertions import Assertion, FinishedTrial, Miss
-from chaoslab.analysis.opinion import opinion
+from chaoslab.analysis.opinion import ask_opinion
 from chaoslab.base.identity import canonical
 from chaoslab.base.jsonable import line
 from chaoslab.core.events import PromptStarted, TurnStarted
@@ -23,14 +23,14 @@ class AnswerContains(Assertion):
     text: str | Sequence[str]
     example = "{text: [21.4, 21,4]}"
 
-    def check(self, seen: FinishedTrial) -> Miss | None:
-        spellings = [self.text] if isinstance(self.text, str) else [str(each) for each in self.text]
-        if seen.answer is None:
+    def check(self, trial: FinishedTrial) -> Miss | None:
+        spellings = [self.text] if isinstance(self.text, str) else [str(spelling) for spelling in self.text]
+        if trial.answer is None:
             return Miss("there is no answer")
-        if shows(spellings, seen.answer):
+        if contains_spelling(spellings, trial.answer):
             return None
-        wanted = " or ".join(map(repr, spellings))
-        return seen.of_answer(f"the answer does not show {wanted}: {line(seen.answer, 160)!r}")
+        choices = " or ".join(map(repr, spellings))
+        return trial.of_answer(f"the answer does not show {choices}: {line(trial.answer, 160)!r}")
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,12 @@ class AnswerMatches(Assertion):
     pattern: str
     example = "{pattern: '(?i)refunded \\\\d+'}"
 
-    def check(self, seen: FinishedTrial) -> Miss | None:
-        if seen.answer is None:
+    def check(self, trial: FinishedTrial) -> Miss | None:
+        if trial.answer is None:
             return Miss("there is no answer")
-        if re.search(self.pattern, seen.answer[:READ_MAX]):
+        if re.search(self.pattern, trial.answer[:READ_MAX]):
             return None
-        return seen.of_answer(f"{self.pattern!r} is not found in the answer: {line(seen.answer, 160)!r}")
+        return trial.of_answer(f"{self.pattern!r} is not found in the answer: {line(trial.answer, 160)!r}")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -55,14 +55,14 @@ class AnswerMatches(Assertion):
             raise ValueError(f"pattern of answer_matches cannot be read: {error}") from None
 
 
-SAME = {
+REASON_WORDS = {
     "stop": "stop end_turn stop_sequence completed STOP",
     "length": "length max_tokens max_output_tokens model_context_window_exceeded MAX_TOKENS",
     "tool_calls": "tool_calls tool_use function_call",
     "content_filter": "content_filter refusal SAFETY RECITATION PROHIBITED_CONTENT",
 }
 """OpenAI's word for a reason → the words of OpenAI, Anthropic and Gemini for it, from their API references."""
-_COMMON = {word: reason for reason, words in SAME.items() for word in words.split()}
+_COMMON = {word: reason for reason, word_list in REASON_WORDS.items() for word in word_list.split()}
 
 
 @dataclass(frozen=True)
@@ -73,17 +73,17 @@ class FinishedReason(Assertion):
     reasons: str | Sequence[str]
     example = "[stop, tool_calls]"
 
-    def check(self, seen: FinishedTrial) -> Miss | None:
-        right = {self.reasons} if isinstance(self.reasons, str) else set(self.reasons)
-        ends = [(record, event) for record, event in seen.finished() if event.finish_reason is not None]
+    def check(self, trial: FinishedTrial) -> Miss | None:
+        allowed_reasons = {self.reasons} if isinstance(self.reasons, str) else set(self.reasons)
+        ends = [(record, event) for record, event in trial.finished() if event.finish_reason is not None]
         if not ends:
             return Miss("no answer of a model has arrived, so none has a reason")
         for record, event in ends:
             reason = event.finish_reason or ""
-            if reason not in right and _COMMON.get(reason) not in right:
-                ended = f"ended with {reason}" if reason else "broke off without a reason"
-                said = " or ".join(sorted(right))
-                return Miss.at(f"the model's answer {event.request} {ended} instead of {said}", record)
+            if reason not in allowed_reasons and _COMMON.get(reason) not in allowed_reasons:
+                ending = f"ended with {reason}" if reason else "broke off without a reason"
+                allowed = " or ".join(sorted(allowed_reasons))
+                return Miss.at(f"the model's answer {event.request} {ending} instead of {allowed}", record)
         return None
 
 
@@ -96,19 +96,19 @@ class JudgedBy(Assertion):
     asks = True
     example = "{statement: It tells the customer when the parcel comes.}"
 
-    def check(self, seen: FinishedTrial) -> Miss | None:
-        if seen.answer is None:
+    def check(self, trial: FinishedTrial) -> Miss | None:
+        if trial.answer is None:
             return Miss("there is no answer")
-        found = opinion(seen.ask, self.statement, _prompt(seen), seen.answer)
-        seen.opinions.append(found)
-        return None if found.holds else seen.of_answer(f"the judge {found.model} says no: {found.why}")
+        verdict = ask_opinion(trial.ask, self.statement, _find_prompt(trial), trial.answer)
+        trial.opinions.append(verdict)
+        return None if verdict.holds else trial.of_answer(f"the judge {verdict.model} says no: {verdict.why}")
 
 
-def _prompt(seen: FinishedTrial) -> str:
+def _find_prompt(trial: FinishedTrial) -> str:
     """The user's words, of the turn if one is looked at."""
-    if seen.turn is not None:
-        return next((event.prompt for _, event in seen.of(TurnStarted) if event.turn == seen.turn), "")
-    return next((event.prompt for _, event in seen.of(PromptStarted)), "")
+    if trial.turn is not None:
+        return next((event.prompt for _, event in trial.of(TurnStarted) if event.turn == trial.turn), "")
+    return next((event.prompt for _, event in trial.of(PromptStarted)), "")
 
 
 @dataclass(frozen=True)
@@ -117,17 +117,17 @@ class SameAsTwin(Assertion):
 
     example = "same_as_twin"
 
-    def check(self, seen: FinishedTrial) -> Miss | None:
-        if seen.twin is None:
+    def check(self, trial: FinishedTrial) -> Miss | None:
+        if trial.twin is None:
             return Miss("there is no twin to compare with")
-        twin = FinishedTrial(seen.twin, seen.twin.trials[0], seen.verdict)
-        if seen.answer is None or twin.answer is None:
-            return Miss("there is no answer" if seen.answer is None else "its twin has no answer")
-        found = compare(twin.answer, seen.answer)
-        if found.likeness is not Likeness.SAME:
-            return seen.of_answer(f"the answer is not its twin's: {found.text}")
-        counts = [Counter(canonical([e.effect, e.content]) for _, e in each.effects()) for each in (twin, seen)]
+        twin = FinishedTrial(trial.twin, trial.twin.trials[0], trial.verdict)
+        if trial.answer is None or twin.answer is None:
+            return Miss("there is no answer" if trial.answer is None else "its twin has no answer")
+        likeness = compare(twin.answer, trial.answer)
+        if likeness.likeness is not Likeness.SAME:
+            return trial.of_answer(f"the answer is not its twin's: {likeness.text}")
+        counts = [Counter(canonical([e.effect, e.content]) for _, e in side.effects()) for side in (twin, trial)]
         if counts[0] != counts[1]:
-            said = f"it has {counts[1].total()} effects, its twin {counts[0].total()}, and they differ"
-            return Miss.at_each(said, seen.effects())
+            message = f"it has {counts[1].total()} effects, its twin {counts[0].total()}, and they differ"
+            return Miss.at_each(message, trial.effects())
         return None

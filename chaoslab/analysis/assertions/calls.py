@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from chaoslab.analysis.assertions import Assertion, Bounds, FinishedTrial, Miss, no_call
+from chaoslab.analysis.assertions import Assertion, Bounds, FinishedTrial, Miss, describe_no_call
 from chaoslab.base.durations import duration
-from chaoslab.base.jsonable import brief
+from chaoslab.base.jsonable import render_brief
 from chaoslab.core.events import CallFinished
 
 
@@ -22,12 +22,12 @@ class Called(Assertion):
     bounds: ClassVar[Bounds] = {"times": (0, 10**9)}
     example = "{tool: refund, times: 1}"
 
-    def check(self, seen: FinishedTrial) -> Miss | None:
-        made = [(record, event) for record, event in seen.started(self.tool) if event.attempt == 1]
-        if (len(made) == self.times) if self.times else made:
+    def check(self, trial: FinishedTrial) -> Miss | None:
+        calls = [(record, event) for record, event in trial.started(self.tool) if event.attempt == 1]
+        if (len(calls) == self.times) if self.times else calls:
             return None
-        wanted = f"{self.times} times" if self.times else "at least once"
-        return Miss.at_each(f"{self.tool} was called {len(made)} times, it should be {wanted}", made)
+        expected = f"{self.times} times" if self.times else "at least once"
+        return Miss.at_each(f"{self.tool} was called {len(calls)} times, it should be {expected}", calls)
 
 
 @dataclass(frozen=True)
@@ -37,16 +37,16 @@ class CalledInOrder(Assertion):
     tools: Sequence[str]
     example = "{tools: [get_order, refund]}"
 
-    def check(self, seen: FinishedTrial) -> Miss | None:
-        after = None
+    def check(self, trial: FinishedTrial) -> Miss | None:
+        previous = None
         for tool in self.tools:
-            made = seen.started(tool)
-            if not made:
+            calls = trial.started(tool)
+            if not calls:
                 return Miss(f"{tool} was not called")
-            record = made[0][0]
-            if after is not None and (record.t, record.seq) < (after[1].t, after[1].seq):
-                return Miss.at(f"{tool} was called before {after[0]}", record, after[1])
-            after = tool, record
+            record = calls[0][0]
+            if previous is not None and (record.t, record.seq) < (previous[1].t, previous[1].seq):
+                return Miss.at(f"{tool} was called before {previous[0]}", record, previous[1])
+            previous = tool, record
         return None
 
 
@@ -58,17 +58,17 @@ class CalledWith(Assertion):
     arguments: Mapping[str, Any]
     example = "{tool: refund, arguments: {order: 17}}"
 
-    def check(self, seen: FinishedTrial) -> Miss | None:
-        made = seen.started(self.tool)
-        if not made:
+    def check(self, trial: FinishedTrial) -> Miss | None:
+        calls = trial.started(self.tool)
+        if not calls:
             return Miss(f"{self.tool} was not called")
-        for _, event in made:
-            given = event.arguments if isinstance(event.arguments, dict) else {}
-            if all(key in given and given[key] == value for key, value in self.arguments.items()):
+        for _, event in calls:
+            arguments = event.arguments if isinstance(event.arguments, dict) else {}
+            if all(key in arguments and arguments[key] == value for key, value in self.arguments.items()):
                 return None
-        said = brief(made[0][1].arguments, 120)
-        wanted = brief(dict(self.arguments), 120)
-        return Miss.at_each(f"no call of {self.tool} has {wanted}; the first has {said}", made)
+        actual = render_brief(calls[0][1].arguments, 120)
+        expected = render_brief(dict(self.arguments), 120)
+        return Miss.at_each(f"no call of {self.tool} has {expected}; the first has {actual}", calls)
 
 
 @dataclass(frozen=True)
@@ -78,9 +78,9 @@ class NotCalled(Assertion):
     tool: str
     example = "{tool: delete_*}"
 
-    def check(self, seen: FinishedTrial) -> Miss | None:
-        made = seen.started(self.tool)
-        return Miss.at_each(f"{made[0][1].tool} was called {len(made)} times", made) if made else None
+    def check(self, trial: FinishedTrial) -> Miss | None:
+        calls = trial.started(self.tool)
+        return Miss.at_each(f"{calls[0][1].tool} was called {len(calls)} times", calls) if calls else None
 
 
 @dataclass(frozen=True)
@@ -91,13 +91,13 @@ class MaxCalls(Assertion):
     tool: str = "*"
     example = "{calls: 10, tool: refund}"
 
-    def check(self, seen: FinishedTrial) -> Miss | None:
-        made = seen.started(self.tool)
-        if len(made) <= self.calls:
+    def check(self, trial: FinishedTrial) -> Miss | None:
+        calls = trial.started(self.tool)
+        if len(calls) <= self.calls:
             return None
-        noun = "call" if len(made) == 1 else "calls"
-        what = noun if self.tool == "*" else f"{noun} of {self.tool}"
-        return Miss.at_each(f"{len(made)} {what}, at most {self.calls} were allowed", made[self.calls :])
+        noun = "call" if len(calls) == 1 else "calls"
+        subject = noun if self.tool == "*" else f"{noun} of {self.tool}"
+        return Miss.at_each(f"{len(calls)} {subject}, at most {self.calls} were allowed", calls[self.calls :])
 
 
 @dataclass(frozen=True)
@@ -110,11 +110,11 @@ class MaxRetries(Assertion):
     bounds: ClassVar[Bounds] = {"retries": (0, 10**9)}
     example = "{retries: 2}"
 
-    def check(self, seen: FinishedTrial) -> Miss | None:
-        for record, event, number in seen.tries(self.tool):
+    def check(self, trial: FinishedTrial) -> Miss | None:
+        for record, event, number in trial.tries(self.tool):
             if number > self.retries + 1:
-                said = f"{event.tool} {event.request} was tried again {number - 1} times"
-                return Miss.at(f"{said}, at most {self.retries} were allowed", record)
+                message = f"{event.tool} {event.request} was tried again {number - 1} times"
+                return Miss.at(f"{message}, at most {self.retries} were allowed", record)
         return None
 
 
@@ -126,12 +126,12 @@ class Retried(Assertion):
     tool: str = "*"
     example = "{tool: search}"
 
-    def check(self, seen: FinishedTrial) -> Miss | None:
-        ended = seen.ended(self.tool)
+    def check(self, trial: FinishedTrial) -> Miss | None:
+        ended = trial.ended(self.tool)
         failed = {(e.target, e.request): (record, e.attempt) for record, e, n in ended if not e.ok and n == 1}
         if not failed:
-            return Miss(f"{no_call(self.tool)} failed, so there was nothing to try again")
-        last = {(e.target, e.request): e.attempt for _, e in seen.started(self.tool)}
+            return Miss(f"{describe_no_call(self.tool)} failed, so there was nothing to try again")
+        last = {(e.target, e.request): e.attempt for _, e in trial.started(self.tool)}
         for (target, request), (record, attempt) in failed.items():
             if last.get((target, request), 0) <= attempt:
                 return Miss.at(f"{target} {request} failed and was not tried again", record)
@@ -153,23 +153,25 @@ class BackedOff(Assertion):
     bounds: ClassVar[Bounds] = {"least_s": (0, 1e9), "factor": (0, 1e6)}
     example = "{least_s: 0.5, factor: 1.5}"
 
-    def check(self, seen: FinishedTrial) -> Miss | None:
-        ends = {(e.target, e.request, n): record for record, e, n in seen.ended(self.tool)}
+    def check(self, trial: FinishedTrial) -> Miss | None:
+        ends = {(e.target, e.request, n): record for record, e, n in trial.ended(self.tool)}
         waits: dict[tuple[str, int], float] = {}
-        again = [(record, e, n) for record, e, n in seen.tries(self.tool) if n > 1]
-        if not again:
-            return Miss(f"{no_call(self.tool)} was tried again, so nothing could wait")
-        for record, event, number in again:
+        retries = [(record, e, n) for record, e, n in trial.tries(self.tool) if n > 1]
+        if not retries:
+            return Miss(f"{describe_no_call(self.tool)} was tried again, so nothing could wait")
+        for record, event, number in retries:
             before = ends.get((event.target, event.request, number - 1))
             if before is None:
                 continue
-            wait_s, place = record.t - before.t, (event.target, event.request)
-            least_s = max(self.least_s, self.factor * waits.get(place, 0.0))
+            wait_s, request = record.t - before.t, (event.target, event.request)
+            least_s = max(self.least_s, self.factor * waits.get(request, 0.0))
             if wait_s < least_s - SLACK_S:
-                where, least = f"{event.target} {event.request}.{event.attempt}", duration(least_s)
-                said = f"{where} came {duration(wait_s)} after the failure before it, at least {least} were asked for"
-                return Miss.at(said, before, record)
-            waits[place] = wait_s
+                label, minimum = f"{event.target} {event.request}.{event.attempt}", duration(least_s)
+                message = (
+                    f"{label} came {duration(wait_s)} after the failure before it, at least {minimum} were asked for"
+                )
+                return Miss.at(message, before, record)
+            waits[request] = wait_s
         return None
 
 
@@ -184,15 +186,17 @@ class Slo(Assertion):
     bounds: ClassVar[Bounds] = {"share": (0, 1), "within_s": (0, 1e15)}
     example = "{share: 0.9, within_s: 2, tool: search}"
 
-    def check(self, seen: FinishedTrial) -> Miss | None:
-        ended = seen.ended(self.tool)
+    def check(self, trial: FinishedTrial) -> Miss | None:
+        ended = trial.ended(self.tool)
         if not ended:
-            return Miss(f"there was {no_call(self.tool)}")
-        bad = [record for record, event, _ in ended if not self.good(event)]
-        good = 1 - len(bad) / len(ended)
-        if good >= self.share:
+            return Miss(f"there was {describe_no_call(self.tool)}")
+        bad_records = [record for record, event, _ in ended if not self.good(event)]
+        good_share = 1 - len(bad_records) / len(ended)
+        if good_share >= self.share:
             return None
-        return Miss.at(f"{good:.0%} of {len(ended)} calls were good, at least {self.share:.0%} were asked for", *bad)
+        return Miss.at(
+            f"{good_share:.0%} of {len(ended)} calls were good, at least {self.share:.0%} were asked for", *bad_records
+        )
 
     def good(self, event: CallFinished) -> bool:
         """True if the call succeeded, in time."""

@@ -8,9 +8,9 @@ from typing import Any
 
 from chaoslab.analysis.assertions import Assertion, FinishedTrial, Miss
 from chaoslab.analysis.verdict import ledger
-from chaoslab.analysis.verdict.ledger import FindingKind, how_often, told_of
+from chaoslab.analysis.verdict.ledger import FindingKind, describe_effect, describe_times
 from chaoslab.base.identity import canonical, is_idempotency_key
-from chaoslab.base.jsonable import brief
+from chaoslab.base.jsonable import render_brief
 from chaoslab.core.events import Effect, EndState
 from chaoslab.record.lines import Record
 
@@ -22,12 +22,12 @@ class EffectsEqual(Assertion):
     effects: Sequence[Mapping[str, Any]]
     example = "{effects: [{effect: refund, order: 17}]}"
 
-    def check(self, seen: FinishedTrial) -> Miss | None:
-        found = ledger.compare(list(self.effects), seen.effects())
-        if not found:
+    def check(self, trial: FinishedTrial) -> Miss | None:
+        findings = ledger.compare_effects(list(self.effects), trial.effects())
+        if not findings:
             return None
-        lines = [line for finding in found for line in finding.lines]
-        return Miss("; ".join(finding.text for finding in found), tuple(lines))
+        lines = [line for finding in findings for line in finding.lines]
+        return Miss("; ".join(finding.text for finding in findings), tuple(lines))
 
 
 @dataclass(frozen=True)
@@ -38,17 +38,17 @@ class NoDuplicateEffects(Assertion):
     effect: str = "*"
     example = "{effect: refund}"
 
-    def check(self, seen: FinishedTrial) -> Miss | None:
-        alike: dict[str, list[tuple[Record, Effect]]] = {}
-        for record, event in seen.effects(self.effect):
+    def check(self, trial: FinishedTrial) -> Miss | None:
+        groups: dict[str, list[tuple[Record, Effect]]] = {}
+        for record, event in trial.effects(self.effect):
             content = {
                 key: value for key, value in event.content.items() if key != "id" and not is_idempotency_key(key)
             }
-            alike.setdefault(canonical([event.target, event.effect, content]), []).append((record, event))
-        for made in alike.values():
-            if len(made) > 1:
-                told = told_of(made[0][1].effect, made[0][1].content)
-                return Miss.at_each(f"{told} {how_often(len(made))}", made)
+            groups.setdefault(canonical([event.target, event.effect, content]), []).append((record, event))
+        for duplicates in groups.values():
+            if len(duplicates) > 1:
+                description = describe_effect(duplicates[0][1].effect, duplicates[0][1].content)
+                return Miss.at_each(f"{description} {describe_times(len(duplicates))}", duplicates)
         return None
 
 
@@ -59,11 +59,13 @@ class NoEffectWithoutRequest(Assertion):
     effect: str = "*"
     example = "{effect: refund}"
 
-    def check(self, seen: FinishedTrial) -> Miss | None:
-        asked = {event.target for _, event in seen.started()}
-        for record, event in seen.effects(self.effect):
-            if event.target not in asked:
-                return Miss.at(f"{told_of(event.effect, event.content)}, and {event.target} was not called", record)
+    def check(self, trial: FinishedTrial) -> Miss | None:
+        called_targets = {event.target for _, event in trial.started()}
+        for record, event in trial.effects(self.effect):
+            if event.target not in called_targets:
+                return Miss.at(
+                    f"{describe_effect(event.effect, event.content)}, and {event.target} was not called", record
+                )
         return None
 
 
@@ -73,12 +75,12 @@ class NoFalseSuccess(Assertion):
 
     example = "no_false_success"
 
-    def check(self, seen: FinishedTrial) -> Miss | None:
-        lost = [finding for finding in seen.verdict.evidence if finding.kind is FindingKind.LOST]
-        hidden = any(f.kind is FindingKind.ADMISSION and "does not say so" in f.text for f in seen.verdict.evidence)
+    def check(self, trial: FinishedTrial) -> Miss | None:
+        lost = [finding for finding in trial.verdict.evidence if finding.kind is FindingKind.LOST]
+        hidden = any(f.kind is FindingKind.ADMISSION and "does not say so" in f.text for f in trial.verdict.evidence)
         if not lost or not hidden:
             return None
-        lines = tuple(line for finding in seen.verdict.evidence for line in finding.lines)
+        lines = tuple(line for finding in trial.verdict.evidence for line in finding.lines)
         return Miss(f"{'; '.join(finding.text for finding in lost)}, and the answer does not say so", lines)
 
 
@@ -91,23 +93,24 @@ class StateEquals(Assertion):
     value: Any
     example = "{path: orders.17.status, value: refunded}"
 
-    def check(self, seen: FinishedTrial) -> Miss | None:
-        ended = next(iter(seen.history.of(EndState, trial=seen.trial)), None)
+    def check(self, trial: FinishedTrial) -> Miss | None:
+        ended = next(iter(trial.history.of(EndState, trial=trial.trial)), None)
         if ended is None:
             return Miss("no state was read: give state=")
-        record, found = ended
-        if found.error:
-            return Miss.at(found.error, record)
-        now = found.after
-        for part in self.path.split(".") if self.path else ():
-            if isinstance(now, dict) and part in now:
-                now = now[part]
-            elif isinstance(now, list) and part.isdecimal() and int(part) < len(now):
-                now = now[int(part)]
+        record, end_state = ended
+        if end_state.error:
+            return Miss.at(end_state.error, record)
+        value = end_state.after
+        for key in self.path.split(".") if self.path else ():
+            if isinstance(value, dict) and key in value:
+                value = value[key]
+            elif isinstance(value, list) and key.isdecimal() and int(key) < len(value):
+                value = value[int(key)]
             else:
                 return Miss.at(f"the end state has no {self.path}", record)
-        if now == self.value and isinstance(now, bool) == isinstance(self.value, bool):
+        if value == self.value and isinstance(value, bool) == isinstance(self.value, bool):
             return None
         return Miss.at(
-            f"{self.path or 'the end state'} is {brief(now, 120)} instead of {brief(self.value, 120)}", record
+            f"{self.path or 'the end state'} is {render_brief(value, 120)} instead of {render_brief(self.value, 120)}",
+            record,
         )

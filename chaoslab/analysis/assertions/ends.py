@@ -8,9 +8,9 @@ from fnmatch import fnmatchcase
 from typing import ClassVar
 
 from chaoslab.analysis.assertions import Assertion, Bounds, FinishedTrial, Miss
-from chaoslab.analysis.measures.incidents import HARMED, Ending, how_bad, incidents
+from chaoslab.analysis.measures.incidents import HARMED, Ending, find_incidents, severity_key
 from chaoslab.analysis.verdict import table
-from chaoslab.analysis.verdict._spoilt import failed_in_outages
+from chaoslab.analysis.verdict._spoilt import find_failed_in_outages
 from chaoslab.base.registry import did_you_mean
 from chaoslab.core.events import FaultHealed, FaultScheduled, FaultWitnessed
 
@@ -22,18 +22,18 @@ class Outcome(Assertion):
     outcomes: str | Sequence[str]
     example = "{outcomes: [correct, degraded]}"
 
-    def check(self, seen: FinishedTrial) -> Miss | None:
-        wanted = [self.outcomes] if isinstance(self.outcomes, str) else list(self.outcomes)
-        if str(seen.verdict.outcome) in wanted:
+    def check(self, trial: FinishedTrial) -> Miss | None:
+        expected = [self.outcomes] if isinstance(self.outcomes, str) else list(self.outcomes)
+        if str(trial.verdict.outcome) in expected:
             return None
-        return Miss(f"the outcome is {seen.verdict.outcome} instead of {' or '.join(wanted)}: {seen.verdict.why}")
+        return Miss(f"the outcome is {trial.verdict.outcome} instead of {' or '.join(expected)}: {trial.verdict.why}")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        known = [str(each) for each in table.Outcome]
-        for each in [self.outcomes] if isinstance(self.outcomes, str) else self.outcomes:
-            if each not in known:
-                raise ValueError(f"no outcome is called '{each!s:.60}': {did_you_mean(str(each), known)}")
+        outcomes = [str(outcome) for outcome in table.Outcome]
+        for outcome in [self.outcomes] if isinstance(self.outcomes, str) else self.outcomes:
+            if outcome not in outcomes:
+                raise ValueError(f"no outcome is called '{outcome!s:.60}': {did_you_mean(str(outcome), outcomes)}")
 
 
 @dataclass(frozen=True)
@@ -43,10 +43,10 @@ class ErrorType(Assertion):
     kind: str
     example = "{kind: none}"
 
-    def check(self, seen: FinishedTrial) -> Miss | None:
-        if seen.end is None:
+    def check(self, trial: FinishedTrial) -> Miss | None:
+        if trial.end is None:
             return Miss("the trial did not end")
-        record, end = seen.end
+        record, end = trial.end
         if end.error_type == self.kind:
             return None
         return Miss.at(f"it ended with {end.error_type} instead of {self.kind}", record)
@@ -60,10 +60,10 @@ class CompletesWithin(Assertion):
     bounds: ClassVar[Bounds] = {"seconds": (0, 1e15)}
     example = "{seconds: 60}"
 
-    def check(self, seen: FinishedTrial) -> Miss | None:
-        if seen.end is None:
+    def check(self, trial: FinishedTrial) -> Miss | None:
+        if trial.end is None:
             return Miss("the trial did not end")
-        record, end = seen.end
+        record, end = trial.end
         if end.duration_s <= self.seconds:
             return None
         return Miss.at(f"it took {end.duration_s:g} s, at most {self.seconds:g} s were allowed", record)
@@ -79,18 +79,18 @@ class RecoveredWithin(Assertion):
     bounds: ClassVar[Bounds] = {"seconds": (0, 1e15)}
     example = "{seconds: 10, tool: search}"
 
-    def check(self, seen: FinishedTrial) -> Miss | None:
-        found = [each for each in incidents(seen.history) if fnmatchcase(each.target, self.tool)]
-        if not found:
+    def check(self, trial: FinishedTrial) -> Miss | None:
+        matches = [incident for incident in find_incidents(trial.history) if fnmatchcase(incident.target, self.tool)]
+        if not matches:
             return Miss("no fault was met that anything could recover from")
-        for each in sorted(found, key=how_bad, reverse=True):
-            request = f"request {each.request} to {each.target}"
-            if each.ending is Ending.HARM:
-                return Miss(f"{request} recovered from {each.fault} with harm: {HARMED}")
-            if not each.recovered:
-                return Miss(f"{request} never recovered from {each.fault}")
-            if each.duration_s > self.seconds:
-                took = f"{request} took {each.duration_s:g} s to recover from {each.fault}"
+        for incident in sorted(matches, key=severity_key, reverse=True):
+            request = f"request {incident.request} to {incident.target}"
+            if incident.ending is Ending.HARM:
+                return Miss(f"{request} recovered from {incident.fault} with harm: {HARMED}")
+            if not incident.recovered:
+                return Miss(f"{request} never recovered from {incident.fault}")
+            if incident.duration_s > self.seconds:
+                took = f"{request} took {incident.duration_s:g} s to recover from {incident.fault}"
                 return Miss(f"{took}, at most {self.seconds:g} s were allowed")
         return None
 
@@ -103,12 +103,12 @@ class AtLeastOneFault(Assertion):
     target: str = "*"
     example = "{fault: lost_reply}"
 
-    def check(self, seen: FinishedTrial) -> Miss | None:
-        for _, event in seen.of(FaultWitnessed):
+    def check(self, trial: FinishedTrial) -> Miss | None:
+        for _, event in trial.of(FaultWitnessed):
             if fnmatchcase(event.fault, self.fault) and fnmatchcase(event.target, self.target):
                 return None
-        where = "" if self.target == "*" else f" at {self.target}"
-        return Miss(f"no {'fault' if self.fault == '*' else self.fault} was witnessed{where}")
+        location = "" if self.target == "*" else f" at {self.target}"
+        return Miss(f"no {'fault' if self.fault == '*' else self.fault} was witnessed{location}")
 
 
 @dataclass(frozen=True)
@@ -117,12 +117,12 @@ class EveryFaultWitnessed(Assertion):
 
     example = "every_fault_witnessed"
 
-    def check(self, seen: FinishedTrial) -> Miss | None:
-        met = {(e.injection, e.fault, e.at) for _, e in seen.of(FaultWitnessed)}
-        met |= {(e.injection, e.fault, e.at) for _, e in seen.of(FaultHealed) if e.masked_by or e.idle}
-        failed = failed_in_outages(seen.history, seen.trial)
-        for record, event in seen.of(FaultScheduled):
-            if (event.injection, event.fault, event.at) not in met and event.at not in failed:
-                where = f"{event.target} {event.request}.{event.attempt}"
-                return Miss.at(f"{event.fault} was scheduled at {where} and not witnessed", record)
+    def check(self, trial: FinishedTrial) -> Miss | None:
+        explained = {(e.injection, e.fault, e.at) for _, e in trial.of(FaultWitnessed)}
+        explained |= {(e.injection, e.fault, e.at) for _, e in trial.of(FaultHealed) if e.masked_by or e.idle}
+        failed = find_failed_in_outages(trial.history, trial.trial)
+        for record, event in trial.of(FaultScheduled):
+            if (event.injection, event.fault, event.at) not in explained and event.at not in failed:
+                location = f"{event.target} {event.request}.{event.attempt}"
+                return Miss.at(f"{event.fault} was scheduled at {location} and not witnessed", record)
         return None

@@ -19,9 +19,9 @@ class MaxCost(Assertion):
     bounds: ClassVar[Bounds] = {"usd": (0, 1e12)}
     example = "{usd: 0.05}"
 
-    def check(self, seen: FinishedTrial) -> Miss | None:
+    def check(self, trial: FinishedTrial) -> Miss | None:
         spent = 0.0
-        for record, usage in seen.used():
+        for record, usage in trial.used():
             if isinstance(usage, UsageUnstated) and not self.estimated:
                 return Miss.unmeasured(usage, record)
             if usage.cost_usd is None:
@@ -44,9 +44,9 @@ class MaxTokens(Assertion):
     bounds: ClassVar[Bounds] = {"tokens": (0, 10**15)}
     example = "{tokens: 20000}"
 
-    def check(self, seen: FinishedTrial) -> Miss | None:
+    def check(self, trial: FinishedTrial) -> Miss | None:
         spent = 0
-        for record, usage in seen.used():
+        for record, usage in trial.used():
             if isinstance(usage, UsageUnstated) and not self.estimated:
                 return Miss.unmeasured(usage, record)
             spent += usage.prompt_tokens + usage.completion_tokens
@@ -67,16 +67,16 @@ class TokensPerTurn(Assertion):
     bounds: ClassVar[Bounds] = {"tokens": (0, 10**15)}
     example = "{tokens: 5000}"
 
-    def check(self, seen: FinishedTrial) -> Miss | None:
+    def check(self, trial: FinishedTrial) -> Miss | None:
         turn, spent = 1, 0
-        for record in seen.history.records:
+        for record in trial.history.records:
             event = record.event
             if isinstance(event, TurnStarted):
                 turn, spent = event.turn, 0
             if isinstance(event, Usage | UsageUnstated):
-                if isinstance(event, UsageUnstated) and not self.estimated and seen.turn in (None, turn):
+                if isinstance(event, UsageUnstated) and not self.estimated and trial.turn in (None, turn):
                     return Miss.unmeasured(event, record)
                 spent += event.prompt_tokens + event.completion_tokens
-                if spent > self.tokens and seen.turn in (None, turn):
+                if spent > self.tokens and trial.turn in (None, turn):
                     return Miss.at(f"{spent} tokens in turn {turn}, at most {self.tokens} were allowed", record)
         return None

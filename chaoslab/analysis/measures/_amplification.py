@@ -54,7 +54,7 @@ class Amplification:
 
 
 @dataclass
-class _Sent:
+class _TargetCounts:
     """The requests to a target so far. `most`, `where`: as in `Amplification`."""
 
     requests: int = 0
@@ -70,49 +70,56 @@ class _Sent:
 class RequestCounts:
     """Counts the requests of batches."""
 
-    targets: dict[str, _Sent] = field(default_factory=dict)
+    targets: dict[str, _TargetCounts] = field(default_factory=dict)
 
     def take(self, history: History) -> None:
-        met = {at[:3] for _, _, at in history.placed(FaultWitnessed)}
-        gone, began = history.given_up, history.placed(CallStarted)
-        sent: Counter[Request] = Counter([at[:3] for _, _, at in began if not gone or at not in gone])
+        faulted_requests = {at[:3] for _, _, at in history.placed(FaultWitnessed)}
+        dropped, starts = history.given_up, history.placed(CallStarted)
+        sent: Counter[Request] = Counter([at[:3] for _, _, at in starts if not dropped or at not in dropped])
         for target, requests in Counter([target for _, target, _ in sent]).items():
             if target not in self.targets:
                 trial, _, number = next(request for request in sent if request[1] == target)
-                self.targets[intern(target)] = _Sent(most=1, where=_where(trial, target, number))
-            found = self.targets[target]
-            found.requests += requests
-            found.attempts += requests  # the further ones follow
-        again = {request: attempts for request, attempts in sent.items() if attempts > 1}
-        for (trial, target, number), attempts in again.items():
-            found = self.targets[target]
-            found.attempts += attempts - 1
-            if attempts > found.most:
-                found.most, found.where = attempts, _where(trial, target, number)
-        for request in met:
+                self.targets[intern(target)] = _TargetCounts(most=1, where=_request_label(trial, target, number))
+            counts = self.targets[target]
+            counts.requests += requests
+            counts.attempts += requests  # the further ones follow
+        repeated = {request: attempts for request, attempts in sent.items() if attempts > 1}
+        for (trial, target, number), attempts in repeated.items():
+            counts = self.targets[target]
+            counts.attempts += attempts - 1
+            if attempts > counts.most:
+                counts.most, counts.where = attempts, _request_label(trial, target, number)
+        for request in faulted_requests:
             if attempts := sent[request]:
-                found = self.targets[request[1]]
-                found.met_requests += 1
-                found.met_attempts += attempts
-        if again:
-            for (_, target, _), layer in _layers(history, again.keys(), gone):
+                counts = self.targets[request[1]]
+                counts.met_requests += 1
+                counts.met_attempts += attempts
+        if repeated:
+            for (_, target, _), layer in _assign_layers(history, repeated.keys(), dropped):
                 self.targets[target].layers[layer] += 1
 
     def result(self) -> list[Amplification]:
-        found = [
+        amplifications = [
             Amplification(
-                target, s.requests, s.attempts, s.most, s.where, s.met_requests, s.met_attempts, dict(s.layers)
+                target,
+                counts.requests,
+                counts.attempts,
+                counts.most,
+                counts.where,
+                counts.met_requests,
+                counts.met_attempts,
+                dict(counts.layers),
             )
-            for target, s in self.targets.items()
+            for target, counts in self.targets.items()
         ]
-        return sorted(found, key=lambda each: (-each.factor, each.target))
+        return sorted(amplifications, key=lambda amplification: (-amplification.factor, amplification.target))
 
 
-def _where(trial: str | None, target: str, number: int) -> str:
+def _request_label(trial: str | None, target: str, number: int) -> str:
     return f"{trial or ''} {target} {number}"
 
 
-def _layers(history: History, again: Set[Request], gone: Set[Place]) -> Iterator[tuple[Request, str]]:
+def _assign_layers(history: History, repeated: Set[Request], dropped: Set[Place]) -> Iterator[tuple[Request, str]]:
     """The layer of each further attempt at these requests."""
     retried = {at for _, _, at in history.placed(Retry)}  # the attempt that failed
     fell_back = {at for _, _, at in history.placed(Fallback)}  # the attempt around the proxy
@@ -120,19 +127,19 @@ def _layers(history: History, again: Set[Request], gone: Set[Place]) -> Iterator
     for record, ended in history.of(PromptAttempt):
         if ended.status != "ok":
             failed.setdefault(record.trial, []).append(record.t)
-    before: dict[Request, tuple[int, float]] = {}
-    for record, began, at in history.placed(CallStarted):
+    last_attempts: dict[Request, tuple[int, float]] = {}
+    for record, start, at in history.placed(CallStarted):
         request = at[:3]
-        if request not in again or at in gone:
+        if request not in repeated or at in dropped:
             continue
-        known, before[request] = before.get(request), (at[3], record.t)
-        if known is None:
+        previous, last_attempts[request] = last_attempts.get(request), (at[3], record.t)
+        if previous is None:
             continue
-        if began.client_retry:
+        if start.client_retry:
             yield request, SDK
-        elif (*request, known[0]) in retried or at in fell_back:
+        elif (*request, previous[0]) in retried or at in fell_back:
             yield request, TOOL
-        elif any(known[1] <= t <= record.t for t in failed.get(at[0], ())):
+        elif any(previous[1] <= t <= record.t for t in failed.get(at[0], ())):
             yield request, PROMPT
         else:
-            yield request, CLIENT if began.client_retry is None else AGENT
+            yield request, CLIENT if start.client_retry is None else AGENT

@@ -29,7 +29,7 @@ class Throughput:
 
 
 @dataclass
-class Ends:
+class EndTimes:
     """Collects the moments at which prompts and calls of batches ended, in their order."""
 
     began_t: float | None = None
@@ -43,31 +43,31 @@ class Ends:
         self.calls.extend([record.t for record, _ in history.of(CallFinished)])
 
     def result(self) -> Throughput | None:
-        return _throughput(self.began_t or 0.0, self.prompts, self.calls)
+        return _compute_throughput(self.began_t or 0.0, self.prompts, self.calls)
 
 
-def _throughput(began_t: float, prompts: Sequence[float], calls: Sequence[float]) -> Throughput | None:
-    ended = [max(moments) for moments in (prompts, calls) if moments]
-    if not ended:
+def _compute_throughput(began_t: float, prompts: Sequence[float], calls: Sequence[float]) -> Throughput | None:
+    last_moments = [max(moments) for moments in (prompts, calls) if moments]
+    if not last_moments:
         return None
-    lasted_s = max(ended) - began_t
+    lasted_s = max(last_moments) - began_t
     whole_hours = math.ceil(lasted_s / WIDTHS_S[-1] / STRETCHES) * WIDTHS_S[-1]
     width_s = next((width for width in WIDTHS_S if lasted_s <= width * STRETCHES), whole_hours)
     stretches = int(max(lasted_s, 0.0) / width_s) + 1
 
-    def stretch(moment: float) -> int:
+    def stretch_of(moment: float) -> int:
         return int(max(moment - began_t, 0.0) / width_s)
 
-    def binned(moments: Sequence[float]) -> tuple[int, ...]:
-        ends = [bisect_right(moments, n, key=stretch) for n in range(stretches)]
+    def count_ends(moments: Sequence[float]) -> tuple[int, ...]:
+        ends = [bisect_right(moments, n, key=stretch_of) for n in range(stretches)]
         return tuple(end - begin for begin, end in pairwise([0, *ends]))
 
-    return Throughput(width_s, binned(prompts), binned(calls), lasted_s)
+    return Throughput(width_s, count_ends(prompts), count_ends(calls), lasted_s)
 
 
 @dataclass
 class CallCount:
-    """Counts the attempts of batches: `made` in all, `to_model`, `failed`, `given_up`, `retries`, `fallbacks`: those
+    """Counts the attempts of batches: `made` in all, `to_model`, `failed`, `given_up`, `find_retries`, `fallbacks`: those
     that the lab's agent made around the proxy."""
 
     made: int = 0
@@ -80,25 +80,25 @@ class CallCount:
     def take(self, history: History) -> None:
         self.made += len(history.made)
         self.to_model += sum([target == "model" for _, target, _, _ in history.made])
-        gone = len(history.given_up)
-        self.given_up += gone
-        self.failed += sum([not event.ok for _, event, _ in history.failed]) - gone
-        self.retries += len(retries(history))
+        dropped = len(history.given_up)
+        self.given_up += dropped
+        self.failed += sum([not event.ok for _, event, _ in history.failed]) - dropped
+        self.retries += len(find_retries(history))
         self.fallbacks += sum(1 for _ in history.of(Fallback))
 
 
-def retries(history: History) -> list[Place]:
+def find_retries(history: History) -> list[Place]:
     """The attempts at a request after its first, by the SDK, the tool, the agent or a new plan; without fallbacks, and
     without those that were given up or came after nothing else. Recovery takes the same ones for retries, and
     another request for the same thing (`incidents`)."""
-    around, gone = {at for _, _, at in history.placed(Fallback)}, history.given_up
-    again = [at for at in history.made if at[3] > 1 and at not in around]
-    if not gone:
-        return again
+    fallbacks, dropped = {at for _, _, at in history.placed(Fallback)}, history.given_up
+    further = [at for at in history.made if at[3] > 1 and at not in fallbacks]
+    if not dropped:
+        return further
     first: dict[tuple[str | None, str, int], int] = {}
-    for at in history.made - gone:
+    for at in history.made - dropped:
         first[at[:3]] = min(at[3], first.get(at[:3], at[3]))
-    return [at for at in again if at not in gone and at[3] > first[at[:3]]]
+    return [at for at in further if at not in dropped and at[3] > first[at[:3]]]
 
 
 @dataclass(frozen=True)

@@ -35,12 +35,12 @@ class DeadServices:
 
     def take(self, history: History) -> None:
         """Adds a part of the run."""
-        met: dict[Place, None] = {}
+        faulted: dict[Place, None] = {}
         first_t: dict[tuple[str | None, str], float] = {}
         for record, fault, at in history.placed(events.FaultWitnessed):
-            met[at] = None
+            faulted[at] = None
             first_t.setdefault((record.trial, fault.target), record.t)
-        aside = {at for _, _, at in history.placed(events.CallDisturbed)} | history.given_up
+        excluded = {at for _, _, at in history.placed(events.CallDisturbed)} | history.given_up
         for record, call, at in history.placed(events.CallFinished):
             trial, target = record.trial, call.target
             if trial is None or call.via == FUNCTION:
@@ -48,7 +48,7 @@ class DeadServices:
             if call.ok or (call.status is not None and call.status < FAILED):
                 self._answered(target)
             # A fault, a disturbance or a caller that gave up may be the reason: such a call says nothing of the service.
-            elif at not in met and at not in aside and call.error != events.UNTOLD:
+            elif at not in faulted and at not in excluded and call.error != events.UNTOLD:
                 silence = self._silent.setdefault(target, _Silence())
                 silence.requests.add((trial, target, call.request))
                 silence.sure |= record.t < first_t.get((trial, target), record.t + 1)

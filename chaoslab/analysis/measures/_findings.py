@@ -6,47 +6,47 @@ from sys import intern
 from typing import Any, Generic, Protocol, TypeVar
 
 from chaoslab.analysis.measures._amplification import RequestCounts
-from chaoslab.analysis.measures._calls import Bill, CallCount, Ends, LimitsPassed
-from chaoslab.analysis.measures.errors import Failed
+from chaoslab.analysis.measures._calls import Bill, CallCount, EndTimes, LimitsPassed
+from chaoslab.analysis.measures.errors import FailureCounts
 from chaoslab.analysis.measures.faults import Disturbances, FaultStages, NotWitnessed, Uninjected
 from chaoslab.analysis.measures.latency import Attempts
 from chaoslab.analysis.measures.mttr import IncidentTimes
-from chaoslab.analysis.measures.recovery_quality import Recovered
+from chaoslab.analysis.measures.recovery_quality import RecoveredTrials
 from chaoslab.analysis.measures.trials import TrialFigures, TrialTable
-from chaoslab.analysis.verdict.guard import Section, guarded
-from chaoslab.analysis.verdict.judge import verdicts
+from chaoslab.analysis.verdict.guard import Section, run_guarded
+from chaoslab.analysis.verdict.judge import judge_all
 from chaoslab.analysis.verdict.table import Outcome, Verdict
 from chaoslab.core import events
 from chaoslab.record.held import MAIN
 from chaoslab.record.history import IN_PROCESS, UNSEEN, History, of_functions
 
-GONE = "the log has lost all of its lines"
+ALL_LINES_LOST = "the log has lost all of its lines"
 SHOWN_MAX = 10_000
 """The verdicts that are kept with the lines which show them."""
 
 
-class Takes(Protocol):
+class Measure(Protocol):
     """A measure that takes one history after the other, and for some what was found out about it."""
 
-    def take(self, *given: Any, **more: Any) -> None: ...
+    def take(self, *inputs: Any, **options: Any) -> None: ...
 
 
-M = TypeVar("M", bound=Takes)
+M = TypeVar("M", bound=Measure)
 T = TypeVar("T")
 
 
-class Taking(Generic[M]):
+class GuardedMeasure(Generic[M]):
     """A guard around a measure. Once it raises, it takes no more, and its sections are unknown."""
 
     def __init__(self, measure: M) -> None:
         self.measure, self.unknown = measure, ""
 
-    def take(self, history: History, *more: Any) -> None:
+    def take(self, history: History, *inputs: Any) -> None:
         if not self.unknown:
-            self.unknown = guarded(lambda: self._take(history, *more), str)
+            self.unknown = run_guarded(lambda: self._take(history, *inputs), str)
 
-    def _take(self, history: History, *more: Any) -> str:
-        self.measure.take(history, *more)
+    def _take(self, history: History, *inputs: Any) -> str:
+        self.measure.take(history, *inputs)
         return ""
 
     def section(self, result: Callable[[M], T]) -> Section[T]:
@@ -80,43 +80,43 @@ class Findings:
         self._told: dict[Verdict, Verdict] = {}
         self._off: dict[str, list[str]] = {}
         self._headless: list[str] = []
-        self.rows = Taking(TrialTable())
-        self.delivery = Taking(FaultStages())
-        self.not_met = Taking(NotWitnessed())
-        self.disturbances = Taking(Disturbances())
-        self.uninjected = Taking(Uninjected())
-        self.recovery = Taking(IncidentTimes())
-        self.calls = Taking(CallCount())
-        self.attempts = Taking(Attempts())
-        self.usage = Taking(Bill())
-        self.budgets = Taking(LimitsPassed())
-        self.throughput = Taking(Ends())
-        self.errors = Taking(Failed())
-        self.amplification = Taking(RequestCounts())
-        self.quality = Taking(Recovered())
-        self._alone: tuple[Taking[Any], ...] = (
+        self.rows = GuardedMeasure(TrialTable())
+        self.delivery = GuardedMeasure(FaultStages())
+        self.not_met = GuardedMeasure(NotWitnessed())
+        self.disturbances = GuardedMeasure(Disturbances())
+        self.uninjected = GuardedMeasure(Uninjected())
+        self.recovery = GuardedMeasure(IncidentTimes())
+        self.calls = GuardedMeasure(CallCount())
+        self.attempts = GuardedMeasure(Attempts())
+        self.usage = GuardedMeasure(Bill())
+        self.budgets = GuardedMeasure(LimitsPassed())
+        self.throughput = GuardedMeasure(EndTimes())
+        self.errors = GuardedMeasure(FailureCounts())
+        self.amplification = GuardedMeasure(RequestCounts())
+        self.quality = GuardedMeasure(RecoveredTrials())
+        self._alone: tuple[GuardedMeasure[Any], ...] = (
             self.delivery, self.not_met, self.disturbances, self.uninjected, self.recovery, self.calls,
             self.attempts, self.usage, self.budgets, self.throughput, self.errors,
             self.amplification,
         )  # fmt: skip
 
-    def end(self, ruled: Iterable[str] = ()) -> None:
-        """To be called after the last history. `ruled`: the trials that a scenario has ruled on; those without a line
+    def end(self, ruled_trials: Iterable[str] = ()) -> None:
+        """To be called after the last history. `ruled_trials`: the trials that a scenario has ruled on; those without a line
         are lost. Where stories were left out, those that are there are no fair sample, and what is told from stories is
         not known."""
         self.trials += self._headless
-        for trial in ruled:
+        for trial in ruled_trials:
             if trial not in self.verdicts:
                 self.trials.append(trial)
-                self.torn[trial] = GONE
-                self.verdicts[trial] = Verdict(Outcome.UNFINISHED, GONE)
+                self.torn[trial] = ALL_LINES_LOST
+                self.verdicts[trial] = Verdict(Outcome.UNFINISHED, ALL_LINES_LOST)
                 self.rows.measure.add(trial, TrialFigures(outcome=Outcome.UNFINISHED.value))
         if self._headless:
             self.verdicts = {trial: self.verdicts[trial] for trial in self.trials}
         self.rows.measure.end()
         for name, trials in self._off.items():
-            where = f"{len(trials)} trials, from {trials[0]} to {trials[-1]}" if trials[1:] else trials[0]
-            self.warnings.append((MAIN, f"'{name}' was switched off while the run went on, in {where}"))
+            location = f"{len(trials)} trials, from {trials[0]} to {trials[-1]}" if trials[1:] else trials[0]
+            self.warnings.append((MAIN, f"'{name}' was switched off while the run went on, in {location}"))
         if self.left_out:
             for measure in (
                 self.delivery, self.not_met, self.disturbances, self.uninjected, self.recovery,
@@ -143,8 +143,8 @@ class Findings:
         self.warnings += [
             (record.writer, f"{event.said}, from {record.trial} on") for record, event in history.of(events.ChanceSet)
         ]
-        for record, off in history.of(events.FaultsOff):
-            for name in off.injections:
+        for record, switch_off in history.of(events.FaultsOff):
+            for name in switch_off.injections:
                 self._off.setdefault(name, []).append(record.trial or "")
         for record, event in history.of(events.FaultWitnessed):
             if record.trial is not None:
@@ -153,22 +153,22 @@ class Findings:
             self.left_out += 1
             if record.trial is not None and left_out.met:
                 self.meet(record.trial, {(fault, at) for fault, by in left_out.met.items() for at in by})
-        judged = verdicts(history)
-        self.verdicts |= {trial: self.thin(verdict) for trial, verdict in judged.items()}
-        self.rows.take(history, {trial: verdict.outcome.value for trial, verdict in judged.items()})
-        self.quality.take(history, judged)
+        trial_verdicts = judge_all(history)
+        self.verdicts |= {trial: self.thin(verdict) for trial, verdict in trial_verdicts.items()}
+        self.rows.take(history, {trial: verdict.outcome.value for trial, verdict in trial_verdicts.items()})
+        self.quality.take(history, trial_verdicts)
         for measure in self._alone:
             measure.take(history)
 
     def meet(self, trial: str, faults: Set[tuple[str, str]]) -> None:
         """Adds faults to those that a trial met. Most trials that met any met the same, which are kept once."""
-        found = self.met.get(trial, frozenset()) | faults
-        self.met[intern(trial)] = self._alike.setdefault(found, found)
+        faults_met = self.met.get(trial, frozenset()) | faults
+        self.met[intern(trial)] = self._alike.setdefault(faults_met, faults_met)
 
     def thin(self, verdict: Verdict) -> Verdict:
         """The verdict, without the lines that show it where there are too many: equal ones are kept once then."""
         if verdict.evidence and self.told_all:
-            verdict = replace(verdict, evidence=tuple(replace(each, lines=()) for each in verdict.evidence))
+            verdict = replace(verdict, evidence=tuple(replace(finding, lines=()) for finding in verdict.evidence))
         return self._told.setdefault(verdict, verdict)
 
     @property
@@ -179,8 +179,8 @@ class Findings:
     @property
     def damaged(self) -> set[str]:
         """The trials that were hit by what nobody injected."""
-        dead = {one.trial for one in self.recovery.measure.settled() if one.beside_dead_service}
-        return {*self.uninjected.measure.damage.trials, *self.disturbances.measure.hit} | dead
+        dead_trials = {incident.trial for incident in self.recovery.measure.settled() if incident.beside_dead_service}
+        return {*self.uninjected.measure.damage.trials, *self.disturbances.measure.hit} | dead_trials
 
     @property
     def of_functions(self) -> bool:

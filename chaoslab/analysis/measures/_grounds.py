@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from chaoslab.analysis.measures.intervals import Rate, rate_of, rate_over
-from chaoslab.analysis.measures.reliability import judged_by_prompt, rate_judged
+from chaoslab.analysis.measures.intervals import Rate, rate_flags, rate_shares
+from chaoslab.analysis.measures.reliability import count_judged_by_prompt, rate_judged
 from chaoslab.analysis.verdict.standing import Count, Standing, stand_by_fact
 from chaoslab.analysis.verdict.table import ENDED_OPEN, Basis, Verdict, WorldState
 
@@ -39,7 +39,7 @@ class Grounds:
         return f"{total} open: " + ", ".join(f"{number} {world}" for world, number in self.open.items())
 
 
-def grounds(verdicts: Iterable[Verdict]) -> Grounds:
+def summarize_grounds(verdicts: Iterable[Verdict]) -> Grounds:
     """The sums over these verdicts."""
     by_basis: Counter[Basis] = Counter()
     undecided: Counter[str] = Counter()
@@ -68,21 +68,21 @@ class Success:
     @property
     def ended_rate(self) -> Rate | None:
         """The share that ended well of the judged trials; None if none was judged."""
-        return rate_of([*self.prompts.values()])
+        return rate_shares([*self.prompts.values()])
 
 
-def success(
+def summarize_success(
     verdicts: Sequence[Verdict], standings: Sequence[Standing], prompts: Sequence[Hashable], *, lost: int = 0
 ) -> Success:
     """The counts and the rates. `standings`, `prompts`: one for each verdict. `lost`: the trials that ended and of
     which the log has not even the beginning."""
     outcomes = [str(verdict.outcome) for verdict in verdicts]
-    rates = {name: rate_over((each == name for each in outcomes), prompts) for name in dict.fromkeys(outcomes)}
-    stated = [n for n, verdict in enumerate(verdicts) if verdict.world is not WorldState.NOT_STATED]
-    done = [stand_by_fact(verdicts[n].done) for n in stated]
+    rates = {name: rate_flags((outcome == name for outcome in outcomes), prompts) for name in dict.fromkeys(outcomes)}
+    judgeable = [n for n, verdict in enumerate(verdicts) if verdict.world is not WorldState.NOT_STATED]
+    done_standings = [stand_by_fact(verdicts[n].done) for n in judgeable]
     return Success(
         len(outcomes),
         {name: share for name, share in rates.items() if share is not None},
-        Count.of(standings) + Count(open=lost), judged_by_prompt(standings, prompts),
-        Count.of(done) + Count(open=lost) if stated else None, rate_judged(done, [prompts[n] for n in stated]),
+        Count.of(standings) + Count(open=lost), count_judged_by_prompt(standings, prompts),
+        Count.of(done_standings) + Count(open=lost) if judgeable else None, rate_judged(done_standings, [prompts[n] for n in judgeable]),
     )  # fmt: skip

@@ -16,13 +16,13 @@ from typing import NamedTuple
 
 from chaoslab.analysis.measures.intervals import Interval
 
-SHARES = [each / 100 for each in range(60, 91)]
+SHARES = [percent / 100 for percent in range(60, 91)]
 """The shares of worse ones among discordant pairs that the evidence looks for. They were chosen by the power at the
 changes of benchmarks/claims.py: with 0.5 to 1, a drop from .95 to .90 is shown less often by 0.05."""
 _RATIOS = [(log(2 * share), log(2 * (1 - share))) for share in SHARES]
-MOST = 1e300
+EVIDENCE_MAX = 1e300
 """The largest evidence that is told."""
-_MOST = log(MOST)
+_LOG_MAX = log(EVIDENCE_MAX)
 
 
 @lru_cache(65536)  # looked at after each pair, most of which change nothing
@@ -36,7 +36,7 @@ def e_value(worse: int, better: int) -> float:
     2023).
     """
     logs = [worse * if_worse + better * if_better for if_worse, if_better in _RATIOS]
-    return min(MOST, sum(map(exp, (min(each, _MOST) for each in logs))) / len(logs))
+    return min(EVIDENCE_MAX, sum(map(exp, (min(log_ratio, _LOG_MAX) for log_ratio in logs))) / len(logs))
 
 
 class PairCounts(NamedTuple):
@@ -67,18 +67,20 @@ def change_evidence(counts: Sequence[PairCounts], mean: float = 0.0) -> float:
             total += worse * log(1 + bet * (mean + 1)) + better * log(1 + bet * (mean - 1))
             total += same * log(1 + bet * mean) if mean else 0.0
         logs.append(total)
-    return min(MOST, sum(map(exp, (min(each, _MOST) for each in logs))) / len(logs))
+    return min(EVIDENCE_MAX, sum(map(exp, (min(log_gain, _LOG_MAX) for log_gain in logs))) / len(logs))
 
 
 def change_interval(counts: Sequence[PairCounts], alpha: float) -> Interval:
     """The confidence sequence of the mean change: an interval that may be looked at after each round. It holds at all
     looks but for a chance of alpha, half of it on each side, and excludes 0 where `change_evidence` decides."""
     low, high = -1.0, 1.0
-    turned = [PairCounts(each.better, each.same, each.worse, each.weight) for each in counts]
-    return Interval(-_upper(turned, alpha / 2, low, high), _upper(counts, alpha / 2, low, high))
+    mirrored = [
+        PairCounts(pair_count.better, pair_count.same, pair_count.worse, pair_count.weight) for pair_count in counts
+    ]
+    return Interval(-_upper_bound(mirrored, alpha / 2, low, high), _upper_bound(counts, alpha / 2, low, high))
 
 
-def _upper(counts: Sequence[PairCounts], alpha: float, low: float, high: float) -> float:
+def _upper_bound(counts: Sequence[PairCounts], alpha: float, low: float, high: float) -> float:
     for _ in range(20):
         middle = (low + high) / 2
         # Twenty halvings of an interval from -1 to 1 leave an error of 2 ** -19.
@@ -92,73 +94,73 @@ PAIRS_MAX = 1_000_000
 
 
 @lru_cache(16)
-def decides(alpha: float, most: int = DISCORDANT_MAX) -> tuple[int, ...]:
-    """By the number of discordant pairs, from 0 to `most`, how many of them must be worse to decide; more than there
+def decision_bounds(alpha: float, discordant_max: int = DISCORDANT_MAX) -> tuple[int, ...]:
+    """By the number of discordant pairs, from 0 to `discordant_max`, how many of them must be worse to decide; more than there
     are if none do. It rises by 0 or 1 from one number to the next, as the evidence rises with each that is worse and
     falls with each that is better."""
-    found = [1]
-    for discordant in range(1, most + 1):
-        worse = found[-1]
+    bounds = [1]
+    for discordant in range(1, discordant_max + 1):
+        worse = bounds[-1]
         undecided = worse > discordant or e_value(worse, discordant - worse) < 1 / alpha
-        found.append(worse + undecided)
-    return tuple(found)
+        bounds.append(worse + undecided)
+    return tuple(bounds)
 
 
 @lru_cache(256)
-def _decided(share: float, alpha: float) -> tuple[float, ...]:
+def _decision_chances(share: float, alpha: float) -> tuple[float, ...]:
     """By the number of discordant pairs, the chance that "worse" was decided by then. `share`: the chance that one of
     them is worse."""
-    bound, found, going, total = decides(alpha), [0.0], [1.0], 0.0
+    bound, chances, open_chances, total = decision_bounds(alpha), [0.0], [1.0], 0.0
     for discordant in range(1, DISCORDANT_MAX + 1):
-        after = [0.0] * (len(going) + 1)
-        for worse, chance in enumerate(going):
+        after = [0.0] * (len(open_chances) + 1)
+        for worse, chance in enumerate(open_chances):
             after[worse] += chance * (1 - share)
             after[worse + 1] += chance * share
         cut = bound[discordant]
         total += math.fsum(after[cut:])
-        going = after[:cut]
-        found.append(min(1.0, total))
-    return tuple(found)
+        open_chances = after[:cut]
+        chances.append(min(1.0, total))
+    return tuple(chances)
 
 
-def power(worse: float, better: float, pairs: int, *, alpha: float) -> float:
+def compute_power(worse: float, better: float, pairs: int, *, alpha: float) -> float:
     """The chance that "worse" is decided within so many pairs. `worse`, `better`: the shares of pairs that are."""
-    both = worse + better
-    if both <= 0 or pairs <= 0:
+    discordant_share = worse + better
+    if discordant_share <= 0 or pairs <= 0:
         return 0.0
     # Rounded, so that the cache knows shares that differ in their last digits alone.
-    decided = _decided(round(worse / both, 6), alpha)
-    if both >= 1:
-        return decided[min(pairs, DISCORDANT_MAX)]
-    log_p, log_q, whole = math.log(both), math.log1p(-both), math.lgamma(pairs + 1)
+    decision_chances = _decision_chances(round(worse / discordant_share, 6), alpha)
+    if discordant_share >= 1:
+        return decision_chances[min(pairs, DISCORDANT_MAX)]
+    log_p, log_q, log_factorial = math.log(discordant_share), math.log1p(-discordant_share), math.lgamma(pairs + 1)
     chances = [
-        math.exp(whole - math.lgamma(k + 1) - math.lgamma(pairs - k + 1) + k * log_p + (pairs - k) * log_q)
+        math.exp(log_factorial - math.lgamma(k + 1) - math.lgamma(pairs - k + 1) + k * log_p + (pairs - k) * log_q)
         for k in range(min(pairs, DISCORDANT_MAX) + 1)
     ]
-    beyond = max(0.0, 1 - math.fsum(chances)) * decided[-1]
-    return min(1.0, math.fsum(map(float.__mul__, chances, decided)) + beyond)
+    beyond = max(0.0, 1 - math.fsum(chances)) * decision_chances[-1]
+    return min(1.0, math.fsum(map(float.__mul__, chances, decision_chances)) + beyond)
 
 
-def pairs_needed(worse: float, better: float, *, alpha: float, least: float) -> int | None:
+def count_pairs_needed(worse: float, better: float, *, alpha: float, least: float) -> int | None:
     """The fewest pairs with this power; None if there are none up to a million."""
-    if power(worse, better, PAIRS_MAX, alpha=alpha) < least:
+    if compute_power(worse, better, PAIRS_MAX, alpha=alpha) < least:
         return None
     low, high = 0, 1
-    while power(worse, better, high, alpha=alpha) < least:
+    while compute_power(worse, better, high, alpha=alpha) < least:
         low, high = high, high * 2
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if power(worse, better, middle, alpha=alpha) >= least else (middle, high)
+        low, high = (low, middle) if compute_power(worse, better, middle, alpha=alpha) >= least else (middle, high)
     return high
 
 
-def detectable(pairs: int, *, alpha: float, least: float) -> float | None:
+def detectable_change(pairs: int, *, alpha: float, least: float) -> float | None:
     """The smallest share of pairs that become worse, while none becomes better, that is shown within so many pairs with
     this power; None if none is."""
-    if power(1.0, 0.0, pairs, alpha=alpha) < least:
+    if compute_power(1.0, 0.0, pairs, alpha=alpha) < least:
         return None
     low, high = 0.0, 1.0
     for _ in range(20):
         middle = (low + high) / 2
-        low, high = (low, middle) if power(middle, 0.0, pairs, alpha=alpha) >= least else (middle, high)
+        low, high = (low, middle) if compute_power(middle, 0.0, pairs, alpha=alpha) >= least else (middle, high)
     return high

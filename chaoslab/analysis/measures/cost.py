@@ -55,48 +55,50 @@ class Costs:
     """By fault, the trials of its row that have no match at all; by "" those of the shared row."""
 
 
-def costs_of(trials: TrialTable) -> Costs | None:
+def compute_costs(trials: TrialTable) -> Costs | None:
     """The cost of each fault over these trials. None if none of them met a fault."""
     if not any(trial.met for trial in trials.rows):
         return None
-    alike = Counter(map(_like, trials.rows))
-    calm: dict[Prompt, list[Amounts]] = defaultdict(list)
-    for like, count in alike.items():
-        if like.prompt is not None and not like.met and like.timed:
-            calm[like.prompt] += [[*map(_exact, like.own)]] * count
-    matches = {prompt: _median(found) for prompt, found in calm.items()}
+    profiles = Counter(map(_profile_trial, trials.rows))
+    baselines: dict[Prompt, list[Amounts]] = defaultdict(list)
+    for profile, count in profiles.items():
+        if profile.prompt is not None and not profile.met and profile.timed:
+            baselines[profile.prompt] += [[*map(_to_units, profile.own)]] * count
+    matches = {prompt: _median(amounts_list) for prompt, amounts_list in baselines.items()}
     incomparable = Counter[str]()
     rows, faults, total = defaultdict[str, _Sums](_Sums), defaultdict[str, _Sums](_Sums), _Sums()
-    for like, count in alike.items():
-        amounts = [*map(_exact, like.own)]
-        total.add(int(like.prompt is not None), amounts, count)
-        names = {fault for (fault, _), _ in like.met}
-        if like.prompt is None:
+    for profile, count in profiles.items():
+        amounts = [*map(_to_units, profile.own)]
+        total.add(int(profile.prompt is not None), amounts, count)
+        names = {fault for (fault, _), _ in profile.met}
+        if profile.prompt is None:
             rows["outside"].add(0, amounts, count)
-        elif not like.timed:
+        elif not profile.timed:
             rows["no_comparison"].add(1, amounts, count)
         elif not names:
             rows["no_fault"].add(1, amounts, count)
         else:
-            twin = [None if amount is None else _exact(amount) for amount in like.twin]
+            twin = [None if amount is None else _to_units(amount) for amount in profile.twin]
             match = [
                 of_twin if of_twin is not None else of_calm
-                for of_twin, of_calm in zip(twin, matches.get(like.prompt, NOTHING), strict=True)
+                for of_twin, of_calm in zip(twin, matches.get(profile.prompt, NO_MATCH), strict=True)
             ]
-            rows["matched"].add(int(match != NOTHING), match, count)
-            incomparable[next(iter(names)) if len(names) == 1 else ""] += count * (match == NOTHING)
-            alone = [amount if other is None else 0 for amount, other in zip(amounts, match, strict=True)]
+            rows["matched"].add(int(match != NO_MATCH), match, count)
+            incomparable[next(iter(names)) if len(names) == 1 else ""] += count * (match == NO_MATCH)
+            unmatched = [amount if baseline is None else 0 for amount, baseline in zip(amounts, match, strict=True)]
             if None in match:
-                rows["no_comparison"].add(int(match == NOTHING), alone, count)
-            more = [None if other is None else amount - other for amount, other in zip(amounts, match, strict=True)]
-            (rows["shared"] if len(names) > 1 else faults[next(iter(names))]).add(1, more, count)
-    others = ("shared", "matched", "no_fault", "no_comparison", "outside")
-    parts = {name: rows[name].spending if name in rows else Spending() for name in others}
+                rows["no_comparison"].add(int(match == NO_MATCH), unmatched, count)
+            added = [
+                None if baseline is None else amount - baseline for amount, baseline in zip(amounts, match, strict=True)
+            ]
+            (rows["shared"] if len(names) > 1 else faults[next(iter(names))]).add(1, added, count)
+    row_names = ("shared", "matched", "no_fault", "no_comparison", "outside")
+    spendings = {name: rows[name].spending if name in rows else Spending() for name in row_names}
     by_fault = {name: faults[name].spending for name in sorted(faults)}
-    return Costs(by_fault, total=total.spending, incomparable=incomparable, **parts)
+    return Costs(by_fault, total=total.spending, incomparable=incomparable, **spendings)
 
 
-class _Like(NamedTuple):
+class _CostProfile(NamedTuple):
     """The facts about a trial by which it costs what it does; many trials are alike. `own`, `twin`: its amounts and
     the known ones of its twin, by UNITS. `timed`: its amounts can be compared."""
 
@@ -107,23 +109,23 @@ class _Like(NamedTuple):
     twin: tuple[float | None, ...]
 
 
-def _like(trial: TrialFigures) -> _Like:
-    own = (trial.tokens, trial.usd, trial.calls, trial.effects, trial.spent_s)
+def _profile_trial(trial: TrialFigures) -> _CostProfile:
+    amounts = (trial.tokens, trial.usd, trial.calls, trial.effects, trial.spent_s)
     twin = (None, None, trial.twin_calls, trial.twin_effects, trial.twin_s)
-    return _Like(trial.prompt, trial.outcome not in NO_TIME, trial.met, own, twin)
+    return _CostProfile(trial.prompt, trial.outcome not in NO_TIME, trial.met, amounts, twin)
 
 
 Amounts = list[int]
-"""The amounts by UNITS, exact (`_exact`)."""
-Known = Sequence[int | None]
+"""The amounts by UNITS, exact (`_to_units`)."""
+PartialAmounts = Sequence[int | None]
 """The same where one may be unknown."""
-NOTHING: list[int | None] = [None] * len(UNITS)
+NO_MATCH: list[int | None] = [None] * len(UNITS)
 SCALE = 1080
 """The smallest float is 2**-1074, and a median halves a sum of two."""
 
 
 @lru_cache(maxsize=4096)
-def _exact(amount: float | Fraction) -> int:
+def _to_units(amount: float | Fraction) -> int:
     """The amount in units of 2**-SCALE: a float is a whole number of them."""
     if type(amount) is int:
         return amount << SCALE
@@ -137,7 +139,7 @@ class _Sums:
     def __init__(self) -> None:
         self.trials, self.sums = 0, list[int | None]([None] * len(UNITS))
 
-    def add(self, trials: int, amounts: Known, times: int) -> None:
+    def add(self, trials: int, amounts: PartialAmounts, times: int) -> None:
         self.trials += trials * times
         for nth, amount in enumerate(amounts):
             if amount is not None:
@@ -145,11 +147,11 @@ class _Sums:
 
     @property
     def spending(self) -> Spending:
-        known = (None if amount is None else Fraction(amount, 1 << SCALE) for amount in self.sums)
-        return Spending(self.trials, *known)
+        amounts = (None if amount is None else Fraction(amount, 1 << SCALE) for amount in self.sums)
+        return Spending(self.trials, *amounts)
 
 
 def _median(trials: list[Amounts]) -> Amounts:
     middle = len(trials) // 2
     ranked = [sorted(amounts) for amounts in zip(*trials, strict=True)]
-    return [one[middle] if len(one) % 2 else (one[middle - 1] + one[middle]) // 2 for one in ranked]
+    return [values[middle] if len(values) % 2 else (values[middle - 1] + values[middle]) // 2 for values in ranked]

@@ -29,7 +29,7 @@ class ErrorCounts:
 
 
 @dataclass
-class Failed:
+class FailureCounts:
     """Counts the failed attempts of batches."""
 
     by_kind: dict[str, Counter[str]] = field(default_factory=dict)
@@ -40,12 +40,12 @@ class Failed:
         self._of = Abilities()
 
     def take(self, history: History) -> None:
-        met = {at for _, _, at in history.placed(FaultWitnessed)}
-        self.met += len(met)
-        if met:
-            self.passed += sum([at in met for _, call, at in history.placed(CallFinished) if call.ok])
-        for at, said, cause in failures(history, self._of):
-            self.by_kind.setdefault(f"{at[1]} {said}", Counter())[cause] += 1
+        faulted = {at for _, _, at in history.placed(FaultWitnessed)}
+        self.met += len(faulted)
+        if faulted:
+            self.passed += sum([at in faulted for _, call, at in history.placed(CallFinished) if call.ok])
+        for at, failure_kind, cause in find_failures(history, self._of):
+            self.by_kind.setdefault(f"{at[1]} {failure_kind}", Counter())[cause] += 1
 
     def result(self) -> ErrorCounts:
         return ErrorCounts(self.by_kind, self.passed, self.met)
@@ -58,31 +58,35 @@ class Abilities:
         self.may_succeed, self.may_fail = cache(traits.may_succeed), cache(traits.may_fail)
 
 
-def failures(history: History, of: Abilities | None = None) -> Iterator[tuple[Place, str, str]]:
-    """Each failed attempt that was not given up, with its kind and its cause. `of`: kept for several histories of one
+def find_failures(history: History, abilities: Abilities | None = None) -> Iterator[tuple[Place, str, str]]:
+    """Each failed attempt that was not given up, with its kind and its cause. `abilities`: kept for several histories of one
     run."""
-    of = of or Abilities()
-    met: dict[Place, list[str]] = {}
+    abilities = abilities or Abilities()
+    faults_by_place: dict[Place, list[str]] = {}
     for _, fault, at in history.placed(FaultWitnessed):
-        met.setdefault(at, []).append(fault.fault)
-    lab, gone = {at for _, _, at in history.placed(CallDisturbed)}, history.given_up
+        faults_by_place.setdefault(at, []).append(fault.fault)
+    disturbed, dropped = {at for _, _, at in history.placed(CallDisturbed)}, history.given_up
     for _, call, at in history.failed:
-        if not call.ok and at not in gone:
+        if not call.ok and at not in dropped:
             # If two faults met an attempt and one of them lets it succeed, the other one caused the failure.
-            able = [name for name in met.get(at, ()) if of.may_fail(name, call.error)]
-            yield at, kind(call), min(able, key=of.may_succeed) if able else LAB if at in lab else NOBODY
+            capable = [name for name in faults_by_place.get(at, ()) if abilities.may_fail(name, call.error)]
+            yield (
+                at,
+                classify_failure(call),
+                min(capable, key=abilities.may_succeed) if capable else LAB if at in disturbed else NOBODY,
+            )
 
 
-def kind(call: CallFinished) -> str:
+def classify_failure(call: CallFinished) -> str:
     """The kind of failure in the lab's own words: a status, an end of the connection, or an exception's name. A
     service's text never counts."""
-    said = call.error or ""
-    if said == UNTOLD:
+    error = call.error or ""
+    if error == UNTOLD:
         return "failed, not told how"
-    if said in ENDS:
-        return said.replace("_", " ")
+    if error in ENDS:
+        return error.replace("_", " ")
     if call.status is not None:
-        left = (words for words in UNUSABLE.values() if said == f"status {call.status}, and {words}")
-        return f"{call.status}" if call.status >= 400 else f"{call.status} with {next(left, 'an error in it')}"
-    raised = _RAISED.fullmatch(said)
-    return raised[1] if raised else "failed" if said else "failed, no reason given"
+        complaints = (complaint for complaint in UNUSABLE.values() if error == f"status {call.status}, and {complaint}")
+        return f"{call.status}" if call.status >= 400 else f"{call.status} with {next(complaints, 'an error in it')}"
+    raised = _RAISED.fullmatch(error)
+    return raised[1] if raised else "failed" if error else "failed, no reason given"

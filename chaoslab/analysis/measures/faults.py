@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any
 
-from chaoslab.analysis.measures.intervals import plausible
+from chaoslab.analysis.measures.intervals import is_plausible
 from chaoslab.analysis.verdict import traits
-from chaoslab.base.jsonable import listed
+from chaoslab.base.jsonable import join_some
 from chaoslab.core import events
 from chaoslab.record.history import History, Place, place_in_time
 from chaoslab.record.lines import Record
@@ -73,7 +73,7 @@ class UnexplainedFailure:
             return ""
         every = "its trial" if self.count == 1 else "their trials"
         whose = every if self.late == self.count else f"the trials of {self.late} of them"
-        return f"{whose} had met {listed(self.met, NAMED)} before"
+        return f"{whose} had met {join_some(self.met, NAMED)} before"
 
 
 @dataclass
@@ -89,7 +89,7 @@ class FaultStages:
 
     def take(self, history: History) -> None:
         if self.chances is None and (run := history.first(events.RunStarted)):
-            self.chances = _chances(run.injections)
+            self.chances = _plan_chances(run.injections)
         rolled = Counter([(event.target, *event.rolled) for _, event in history.of(events.CallFinished)])
         for (target, *names), count in rolled.items():
             for name in names:
@@ -122,13 +122,16 @@ class FaultStages:
         for row in self.by_fault:
             rows[row.injection].append(row)
         return [
-            _injection(name, rolled[name], rows[name], chances.get(name)) for name in sorted({*rolled, *rows, *chances})
+            _count_injection(name, rolled[name], rows[name], chances.get(name))
+            for name in sorted({*rolled, *rows, *chances})
         ]
 
 
-def _injection(name: str, rolled: int, rows: Sequence[FaultCount], chance: float | None) -> InjectionCount:
+def _count_injection(name: str, rolled: int, rows: Sequence[FaultCount], chance: float | None) -> InjectionCount:
     scheduled, injected, witnessed = (sum(getattr(row, stage) for row in rows) for stage in STAGES)
-    return InjectionCount(name, rolled, scheduled, injected, witnessed, chance, _plausible(scheduled, rolled, chance))
+    return InjectionCount(
+        name, rolled, scheduled, injected, witnessed, chance, _is_plausible(scheduled, rolled, chance)
+    )
 
 
 @dataclass(frozen=True)
@@ -147,25 +150,25 @@ class NotWitnessed:
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def take(self, history: History) -> None:
-        told = _Told(history)
+        facts = _AttemptFacts(history)
         missed = [
             (at, event)
             for _, event, at in history.placed(events.FaultScheduled)
-            if (at, event.fault, event.injection) not in told.met
+            if (at, event.fault, event.injection) not in facts.met
         ]
-        self.counts.update((event.fault, told.why(at, event)) for at, event in missed)
+        self.counts.update((event.fault, facts.why(at, event)) for at, event in missed)
 
     def result(self) -> list[Unmet]:
         """Every one, most frequent first."""
-        return [Unmet(*key, count) for key, count in _most_first(self.counts)]
+        return [Unmet(*key, count) for key, count in _sort_by_count(self.counts)]
 
 
-class _Told:
+class _AttemptFacts:
     """The attempts of a log and the faults on them."""
 
     def __init__(self, history: History) -> None:
         self._history = history
-        self.met = _faults(history.placed(events.FaultWitnessed))
+        self.met = _fault_keys(history.placed(events.FaultWitnessed))
 
     @cached_property
     def calls(self) -> Mapping[Place, events.CallFinished]:
@@ -173,46 +176,46 @@ class _Told:
 
     @cached_property
     def injected(self) -> set[tuple[Place, str, str]]:
-        return _faults(self._history.placed(events.FaultInjected))
+        return _fault_keys(self._history.placed(events.FaultInjected))
 
     @cached_property
     def armed(self) -> set[tuple[Place, str, str]]:
-        return _faults(self._history.placed(events.FaultArmed))
+        return _fault_keys(self._history.placed(events.FaultArmed))
 
     @cached_property
     def idle(self) -> set[tuple[Place, str, str]]:
         """The faults of lanes that had nothing to do."""
-        return _faults(
+        return _fault_keys(
             (record, event, at) for record, event, at in self._history.placed(events.FaultHealed) if event.idle
         )
 
     @cached_property
     def disturbed(self) -> set[Place]:
-        return _disturbed(self._history)
+        return _disturbed_places(self._history)
 
     @cached_property
     def poisoned(self) -> set[Place]:
-        return {place for place, _, _ in self.met}
+        return {attempt for attempt, _, _ in self.met}
 
-    def why(self, place: Place, fault: events.FaultScheduled) -> str:
-        call, this = self.calls.get(place), (place, fault.fault, fault.injection)
-        half, needs, injected = traits.corrupts(fault.fault), traits.needs(fault.fault), this in self.injected
-        if place in self.disturbed:
+    def why(self, attempt: Place, fault: events.FaultScheduled) -> str:
+        call, key = self.calls.get(attempt), (attempt, fault.fault, fault.injection)
+        corrupts, needs, injected = traits.corrupts(fault.fault), traits.needs(fault.fault), key in self.injected
+        if attempt in self.disturbed:
             return "the lab itself got in the way"
         if call is None:
             return "its prompt ended first"
         if call.cancelled:
             return "its call was cancelled first"
-        if this in self.idle or ((half or needs) and not injected and (half == "call" or call.ok)):
+        if key in self.idle or ((corrupts or needs) and not injected and (corrupts == "call" or call.ok)):
             return NOTHING + (f": it needs {needs}" if needs else "")
-        if place in self.poisoned:
+        if attempt in self.poisoned:
             return "its call met another fault instead"
         if not injected and not call.ok:
             return "its call failed without it"
-        return "it was armed and not met, so its prompt is invalid" if this in self.armed else "no reason is known"
+        return "it was armed and not met, so its prompt is invalid" if key in self.armed else "no reason is known"
 
 
-def _faults(
+def _fault_keys(
     stages: Iterable[
         tuple[Record, events.FaultWitnessed | events.FaultInjected | events.FaultArmed | events.FaultHealed, Place]
     ],
@@ -250,19 +253,19 @@ class Uninjected:
         self._may_fail = cache(traits.may_fail)
 
     def take(self, history: History) -> None:
-        met: dict[Place, list[str]] = defaultdict(list)
+        faults_by_place: dict[Place, list[str]] = defaultdict(list)
         of_trial: dict[str | None, list[tuple[Record, str]]] = defaultdict(list)
         for record, fault, at in history.placed(events.FaultWitnessed):
-            met[at].append(fault.fault)
+            faults_by_place[at].append(fault.fault)
             of_trial[at[0]].append((record, f"{fault.fault} on {fault.target}"))
-        aside, may_fail = _disturbed(history) | history.given_up, self._may_fail
+        excluded, may_fail = _disturbed_places(history) | history.given_up, self._may_fail
         for record, e, at in history.failed:
-            if e.ok or at in aside or any(may_fail(name, e.error) for name in met.get(at, ())):
+            if e.ok or at in excluded or any(may_fail(name, e.error) for name in faults_by_place.get(at, ())):
                 continue
             failure = (e.target, e.error or (f"status {e.status}" if e.status else "no reason given"))
             self.counts[failure] += 1
             ended = place_in_time(record)
-            before = {name for found, name in of_trial.get(at[0], ()) if place_in_time(found) < ended}
+            before = {name for fault_record, name in of_trial.get(at[0], ()) if place_in_time(fault_record) < ended}
             if (
                 at[0] is not None
                 and e.via != FUNCTION
@@ -277,14 +280,14 @@ class Uninjected:
 
     def result(self) -> list[UnexplainedFailure]:
         """Every one, most frequent first."""
-        found = []
-        for key, count in _most_first(self.counts):
+        failures = []
+        for key, count in _sort_by_count(self.counts):
             before = sorted(self.before.get(key, Counter()).items(), key=lambda item: (-item[1], item[0]))
-            found.append(UnexplainedFailure(*key, count, self.late[key], tuple(name for name, _ in before)))
-        return found
+            failures.append(UnexplainedFailure(*key, count, self.late[key], tuple(name for name, _ in before)))
+        return failures
 
 
-def _most_first(counts: Counter[tuple[str, str]]) -> list[tuple[tuple[str, str], int]]:
+def _sort_by_count(counts: Counter[tuple[str, str]]) -> list[tuple[tuple[str, str], int]]:
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
 
@@ -335,34 +338,34 @@ class Disturbances:
             DisturbedSpan(record.t - event.lasted_s, event.lasted_s, event.what, event.since)
             for record, event in history.of(events.LabDisturbed)
         ]
-        self.hit.update(at[0] or "" for at in _disturbed(history))
+        self.hit.update(at[0] or "" for at in _disturbed_places(history))
 
     def result(self) -> Disturbance | None:
         return Disturbance(self.spans, dict(sorted(self.hit.items()))) if self.spans or self.hit else None
 
 
-def _disturbed(history: History) -> set[Place]:
+def _disturbed_places(history: History) -> set[Place]:
     return {at for _, _, at in history.placed(events.CallDisturbed)}
 
 
-def _chances(injections: Sequence[Mapping[str, Any]]) -> Mapping[str, float | None]:
+def _plan_chances(injections: Sequence[Mapping[str, Any]]) -> Mapping[str, float | None]:
     """The chance of each injection in the plan; None if another trigger says when it hits, or if its story decides."""
-    known = {i["name"]: float(i.get("chance", 1.0)) for i in injections}
-    open_ended = {i["name"] for i in injections if i.get("calls") or _other_triggers(i) or _conditional(i)}
-    return {name: None if name in open_ended else chance for name, chance in known.items()}
+    chances = {i["name"]: float(i.get("chance", 1.0)) for i in injections}
+    open_ended = {i["name"] for i in injections if i.get("calls") or _has_other_triggers(i) or _is_conditional(i)}
+    return {name: None if name in open_ended else chance for name, chance in chances.items()}
 
 
-def _other_triggers(injection: Mapping[str, Any]) -> bool:
+def _has_other_triggers(injection: Mapping[str, Any]) -> bool:
     """True if it has triggers beside its chance, other than those that only say which calls are eligible."""
     return any(name not in ("tool", "when") for name in injection.get("triggers", {}))
 
 
-def _conditional(injection: Mapping[str, Any]) -> bool:
+def _is_conditional(injection: Mapping[str, Any]) -> bool:
     """True if its story decides by itself. A fault that is not installed here counts as one of chance."""
-    return any(map(traits.conditional, events.faults_of(injection)))
+    return any(map(traits.is_conditional, events.faults_of(injection)))
 
 
-def _plausible(hits: int, rolled: int, chance: float | None) -> bool | None:
+def _is_plausible(hits: int, rolled: int, chance: float | None) -> bool | None:
     if chance is None or not 0 < rolled >= hits:
         return None
-    return plausible(hits, rolled, chance, confidence=PLAUSIBLE)
+    return is_plausible(hits, rolled, chance, confidence=PLAUSIBLE)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from chaoslab.analysis.verdict.traits import needs
-from chaoslab.base.jsonable import line, listed
+from chaoslab.base.jsonable import join_some, line
 from chaoslab.core import events
 from chaoslab.core.plan import Injection, Plan
 from chaoslab.record.history import History
@@ -18,7 +18,7 @@ SHOWN, NAME = 5, 60
 """The most tools that are named, and the most characters of one."""
 
 
-class Idle:
+class IdleInjections:
     """The injections that have hit nothing in the trials so far, or changed nothing.
 
     One that is left to chance counts only while no attempt concerned it, since its dice may spare all others. So does
@@ -35,89 +35,103 @@ class Idle:
 
     def wants(self, injections: Sequence[Injection]) -> bool:
         """Tells if there is one, of these or from before, that a trial with these could say something of."""
-        for each in injections:
-            if each.name not in self._done and each.may_hit:
-                self._left[each.name] = each
+        for injection in injections:
+            if injection.name not in self._done and injection.may_hit:
+                self._left[injection.name] = injection
         return bool(self._left)
 
     def take(self, history: History, injections: Sequence[Injection]) -> None:
         """Adds a trial with its injections."""
         if not self.wants(injections):
             return
-        ended = [event for _, event in history.of(events.CallFinished)]
-        concerned = {name for event in ended for name in event.rolled}
+        ends = [event for _, event in history.of(events.CallFinished)]
+        concerned = {name for event in ends for name in event.rolled}
         changed = {event.at for _, event in history.of(events.FaultInjected)}
-        unchanged = {event.at for event in ended if event.ok} - changed
+        unchanged = {event.at for event in ends if event.ok} - changed
         hits = [event for _, event in history.of(events.FaultScheduled)]
         acted = {event.injection for kind in ACTED for _, event in history.of(kind)}
         acted |= {event.injection for event in hits if event.at not in unchanged}
         self._hits.update(event.injection for event in hits)
         self._held.update((event.injection, event.limit) for _, event in history.of(events.FaultHeldBack))
-        for name, each in list(self._left.items()):
+        for name, injection in list(self._left.items()):
             if name in acted or (
-                name in concerned and (each.chance < 1 or "after" in each.triggers or each.conditional)
+                name in concerned and (injection.chance < 1 or "after" in injection.triggers or injection.conditional)
             ):
                 self._done.add(name)
                 del self._left[name]
-        for name, each in self._left.items():
+        for name, injection in self._left.items():
             tools = self._tools.setdefault(name, {})
-            tools.update({event.tool: None for _, event in history.of(events.CallStarted) if each.covers(event.target)})
+            tools.update(
+                {event.tool: None for _, event in history.of(events.CallStarted) if injection.covers(event.target)}
+            )
 
     def in_words(self, *, called: bool = False) -> list[str]:
         """A line for each of them. `called`: only those whose targets were called."""
         return [
-            line(self._held_back(name) or _told(each, self._tools.get(name, {}), self._hits[name]), 500)
-            for name, each in self._left.items()
-            if (self._tools.get(name) or not called) and (self._hits[name] or not each.certain)
+            line(
+                self._describe_limits(name)
+                or _describe_injection(injection, self._tools.get(name, {}), self._hits[name]),
+                500,
+            )
+            for name, injection in self._left.items()
+            if (self._tools.get(name) or not called) and (self._hits[name] or not injection.certain)
         ]
 
-    def _held_back(self, name: str) -> str:
+    def _describe_limits(self, name: str) -> str:
         """The line for an injection that limits have kept from hitting anything; empty if none has."""
-        held = {limit: times for (of, limit), times in self._held.items() if of == name}
-        if not held or self._hits[name]:
+        limits = {limit: times for (injection_name, limit), times in self._held.items() if injection_name == name}
+        if not limits or self._hits[name]:
             return ""
-        told = ", ".join(f"{limit} ({times} time{'s' if times > 1 else ''})" for limit, times in held.items())
-        return f"'{name}' hit nothing: held back by {told}"
+        limit_text = ", ".join(f"{limit} ({times} time{'s' if times > 1 else ''})" for limit, times in limits.items())
+        return f"'{name}' hit nothing: held back by {limit_text}"
 
 
-def idle(history: History, injections: Sequence[Injection]) -> tuple[str, ...]:
+def describe_idle(history: History, injections: Sequence[Injection]) -> tuple[str, ...]:
     """A line for each injection that hit or changed nothing in this trial, though its targets were called."""
-    found = Idle()
-    found.take(history, injections)
-    return tuple(found.in_words(called=True))
+    idle_injections = IdleInjections()
+    idle_injections.take(history, injections)
+    return tuple(idle_injections.in_words(called=True))
 
 
-def not_met(history: History) -> tuple[str, ...]:
+def describe_not_met(history: History) -> tuple[str, ...]:
     """A line for each injection of the run's plan that hit or changed nothing in any of its trials, though it had to
     hit: dice may spare all. None if the plan is not known, or not all stories are there."""
     if events.StoryLeftOut in history.kinds:
         return ()
-    started, found = history.first(events.RunStarted), Idle()
+    started, idle_injections = history.first(events.RunStarted), IdleInjections()
     with suppress(LookupError, TypeError, ValueError):  # a plan that is none of this version's
-        found.take(history, Plan.from_json(started.plan).injections if started is not None else ())
-    return tuple(found.in_words())
+        idle_injections.take(history, Plan.from_json(started.plan).injections if started is not None else ())
+    return tuple(idle_injections.in_words())
 
 
-def conditions(injection: Injection) -> str:
+def describe_conditions(injection: Injection) -> str:
     """The triggers of an injection but for its chance, as they were stated."""
-    stated = {name: trigger.value for name, trigger in injection.by_name.items() if name != "chance"}
-    values = {name: list(value) if isinstance(value, tuple) else value for name, value in stated.items()}
+    triggers = {name: trigger.value for name, trigger in injection.by_name.items() if name != "chance"}
+    values = {name: list(value) if isinstance(value, tuple) else value for name, value in triggers.items()}
     return ", ".join(f"{name}={value!r}" for name, value in values.items())
 
 
-def _told(injection: Injection, tools: Mapping[str, None], hits: int) -> str:
+def _describe_injection(injection: Injection, tools: Mapping[str, None], hits: int) -> str:
     if hits:
         wants = {needs(choice.fault) for choice in injection.choices}
-        why = f": it needs {wants.pop()}" if len(wants) == 1 and all(wants) else ""
-        return f"'{injection.name}' changed nothing in the {hits} call{'s' if hits > 1 else ''} that it hit{why}"
-    where = ", ".join(injection.targets)
+        reason = f": it needs {wants.pop()}" if len(wants) == 1 and all(wants) else ""
+        return f"'{injection.name}' changed nothing in the {hits} call{'s' if hits > 1 else ''} that it hit{reason}"
+    target_text = ", ".join(injection.targets)
     if not tools:
-        return f"'{injection.name}' hit nothing: nothing called {where}"
+        return f"'{injection.name}' hit nothing: nothing called {target_text}"
     named = [line(tool, NAME) for tool in tools]
-    alone = named == [where] and "tool" not in injection.triggers  # a function is the only tool of its target
-    were = f"no call to {where} was such" if alone else f"the calls to {where} were {listed(named, SHOWN)}"
-    asks = conditions(injection)
-    if not asks:
-        return f"'{injection.name}' hit nothing{f' in the calls to {where}' if alone else f': {were}'}"
-    counts = f"; calls= counts all requests to {where}" if injection.calls and injection.triggers else ""
-    return f"'{injection.name}' hit nothing: it asks for {asks}, and {were}{counts}"
+    is_own_target = (
+        named == [target_text] and "tool" not in injection.triggers
+    )  # a function is the only tool of its target
+    calls_text = (
+        f"no call to {target_text} was such"
+        if is_own_target
+        else f"the calls to {target_text} were {join_some(named, SHOWN)}"
+    )
+    triggers_text = describe_conditions(injection)
+    if not triggers_text:
+        return (
+            f"'{injection.name}' hit nothing{f' in the calls to {target_text}' if is_own_target else f': {calls_text}'}"
+        )
+    counts = f"; calls= counts all requests to {target_text}" if injection.calls and injection.triggers else ""
+    return f"'{injection.name}' hit nothing: it asks for {triggers_text}, and {calls_text}{counts}"

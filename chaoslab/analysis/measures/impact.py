@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from itertools import chain
 from statistics import fmean
 
-from chaoslab.analysis.measures.intervals import Rate, rate_of
+from chaoslab.analysis.measures.intervals import Rate, rate_shares
 from chaoslab.analysis.measures.trials import TrialTable
 from chaoslab.analysis.verdict.standing import Standing, Standings
 
@@ -57,23 +57,26 @@ class Impacts:
     by_target: dict[tuple[str, str], Impact]
 
 
-def impacts_of(trials: TrialTable, standings: Standings, *, damaged: Collection[str] = ()) -> Impacts:
+def compute_impacts(trials: TrialTable, standings: Standings, *, damaged: Collection[str] = ()) -> Impacts:
     """The impacts over these trials. `damaged`: those that were hit by what nobody injected."""
-    told = _Told(trials, standings, damaged)
+    facts = _TrialFacts(trials, standings, damaged)
     targets: dict[str, set[str]] = defaultdict(set)
-    for name, target in told.met:
+    for name, target in facts.met:
         targets[name].add(target)
-    by_target = {place: told.impact([place]) for place in sorted(told.met)}
-    by_fault = {name: told.impact([(name, target) for target in there]) for name, there in sorted(targets.items())}
+    by_target = {key: facts.impact([key]) for key in sorted(facts.met)}
+    by_fault = {
+        name: facts.impact([(name, target) for target in fault_targets])
+        for name, fault_targets in sorted(targets.items())
+    }
     return Impacts(by_fault, by_target)
 
 
-_Stood = tuple[str | None, Standing]
+_PromptStanding = tuple[str | None, Standing]
 Lost = tuple[float | None, float | None, bool]
 """The additional seconds and calls, and True if compared with the twin."""
 
 
-class _Told:
+class _TrialFacts:
     """The facts about the trials that the impacts need."""
 
     def __init__(self, trials: TrialTable, standings: Standings, damaged: Collection[str]) -> None:
@@ -83,59 +86,65 @@ class _Told:
         self.met: dict[tuple[str, str], array[int]] = defaultdict(lambda: array("l"))
         """The places in `rows` of the trials that met each fault."""
         for n, trial in enumerate(trials.rows):
-            for place, _ in trial.met:
-                self.met[place].append(n)
-        beside = (found for _, found in trials.beside_calm)
+            for place_met, _ in trial.met:
+                self.met[place_met].append(n)
+        comparisons = (comparison for _, comparison in trials.beside_calm)
         self.lost: dict[int, Lost] = {
-            n: (_more(found.took_s, found.calm_s), _more(found.calls, found.calm_calls), found.twin)
+            n: (
+                _difference(comparison.took_s, comparison.calm_s),
+                _difference(comparison.calls, comparison.calm_calls),
+                comparison.twin,
+            )
             for n, trial in enumerate(trials.rows)
-            if trial.met and (found := next(beside)) is not None
+            if trial.met and (comparison := next(comparisons)) is not None
         }
         alike = Counter(
             (trial.called, trial.met, (trial.asked, standing))
             for trial, standing in zip(trials.rows, self.standing, strict=True)
         )  # fmt: skip
-        places = {met: frozenset(place for place, _ in met) for _, met, _ in alike}
-        self.alike = [(called, places[met], stood, count) for (called, met, stood), count in alike.items()]
+        places = {faults_met: frozenset(place_met for place_met, _ in faults_met) for _, faults_met, _ in alike}
+        self.alike = [
+            (called, places[faults_met], stood, count) for (called, faults_met, stood), count in alike.items()
+        ]
 
     def impact(self, places: Collection[tuple[str, str]]) -> Impact:
         """The impact of a fault at these places, each a fault and a target."""
-        there, here, rows = {target for _, target in places}, set(places), self.rows
-        met = [*dict.fromkeys(chain.from_iterable(self.met[place] for place in places))]
-        others = Counter[_Stood]()
+        fault_targets, fault_keys, rows = {target for _, target in places}, set(places), self.rows
+        trials = [*dict.fromkeys(chain.from_iterable(self.met[key] for key in places))]
+        unaffected = Counter[_PromptStanding]()
         for called, faults, stood, count in self.alike:
-            if not called.isdisjoint(there) and faults.isdisjoint(here):
-                others[stood] += count
-        lost = [self.lost[n] for n in met if n in self.lost]
+            if not called.isdisjoint(fault_targets) and faults.isdisjoint(fault_keys):
+                unaffected[stood] += count
+        lost = [self.lost[n] for n in trials if n in self.lost]
         seconds = [s for s, _, _ in lost if s is not None]
         calls = [c for _, c, _ in lost if c is not None]
         beside_twin = sum([twin for _, _, twin in lost])
-        blamed = [n for n in met if n not in self.damaged]
-        lone = [n for n in blamed if here.issuperset(place for place, _ in rows[n].met)]
-        alone = self._bad(lone)
+        blamed = [n for n in trials if n not in self.damaged]
+        single_fault_trials = [n for n in blamed if fault_keys.issuperset(key for key, _ in rows[n].met)]
+        single_fault_rate = self._rate_bad(single_fault_trials)
         return Impact(
-            trials=len(met), attempts=sum([count for n in met for place, count in rows[n].met if place in here]),
-            outcomes=self._outcomes(met), bad=self._bad(met), without=_bad(others),
+            trials=len(trials), attempts=sum([count for n in trials for key, count in rows[n].met if key in fault_keys]),
+            outcomes=self._outcomes(trials), bad=self._rate_bad(trials), without=_bad_rate(unaffected),
             lost_s=fmean(seconds) if seconds else None, lost_calls=fmean(calls) if calls else None,
-            beside_twin=beside_twin, beside_median=len(lost) - beside_twin, blamed=self._bad(blamed), alone=alone,
-            worst_of=self._outcomes(lone if alone is not None else met),
+            beside_twin=beside_twin, beside_median=len(lost) - beside_twin, blamed=self._rate_bad(blamed), alone=single_fault_rate,
+            worst_of=self._outcomes(single_fault_trials if single_fault_rate is not None else trials),
         )  # fmt: skip
 
     def _outcomes(self, trials: Iterable[int]) -> Counter[str]:
         return Counter([outcome for n in trials if (outcome := self.rows[n].outcome) is not None])
 
-    def _bad(self, trials: Iterable[int]) -> Rate | None:
-        return _bad(Counter([(self.rows[n].asked, self.standing[n]) for n in trials]))
+    def _rate_bad(self, trials: Iterable[int]) -> Rate | None:
+        return _bad_rate(Counter([(self.rows[n].asked, self.standing[n]) for n in trials]))
 
 
-def _bad(found: Mapping[_Stood, int]) -> Rate | None:
+def _bad_rate(counts: Mapping[_PromptStanding, int]) -> Rate | None:
     shares: dict[str | None, tuple[int, int]] = {}
-    for (prompt, standing), count in found.items():
+    for (prompt, standing), count in counts.items():
         if standing is not Standing.OPEN:
             bad, judged = shares.get(prompt, (0, 0))
             shares[prompt] = bad + (count if standing is Standing.BAD else 0), judged + count
-    return rate_of([*shares.values()])
+    return rate_shares([*shares.values()])
 
 
-def _more(took: float | None, other: float | None) -> float | None:
-    return took - other if took is not None and other is not None else None
+def _difference(actual: float | None, baseline: float | None) -> float | None:
+    return actual - baseline if actual is not None and baseline is not None else None

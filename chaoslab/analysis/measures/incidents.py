@@ -48,7 +48,7 @@ from sys import intern
 from typing import NamedTuple
 
 from chaoslab.analysis.measures._dead_services import DeadServices
-from chaoslab.analysis.measures._wishes import Wishes
+from chaoslab.analysis.measures._wishes import EqualRequests
 from chaoslab.analysis.verdict import traits
 from chaoslab.analysis.verdict._end_state import compare
 from chaoslab.analysis.verdict.ledger import FindingKind
@@ -118,50 +118,54 @@ class Traits:
     that may have been installed since."""
 
     def __init__(self) -> None:
-        of = cache(traits.of)
+        class_of = cache(traits.find_class)
         self.corrupts, self.lasts, self.leaves = (
-            cache(lambda fault, name=name: trait(of(fault), name)) for name in ("corrupts", "lasts", "leaves")
+            cache(lambda fault, name=name: trait(class_of(fault), name)) for name in ("corrupts", "lasts", "leaves")
         )
 
 
-def incidents(history: History, of: Traits | None = None) -> list[Incident]:
-    """The incidents in the order in which they opened. `of`: kept for several histories of one run."""
-    dead = DeadServices()
-    dead.take(history)
-    return without_blame(in_batch(history, of), dead.requests())
+def find_incidents(history: History, fault_traits: Traits | None = None) -> list[Incident]:
+    """The incidents in the order in which they opened. `fault_traits`: kept for several histories of one run."""
+    dead_services = DeadServices()
+    dead_services.take(history)
+    return excuse_dead_services(find_batch_incidents(history, fault_traits), dead_services.requests())
 
 
-def without_blame(found: Sequence[Incident], dead: Collection[tuple[str, str, int]]) -> list[Incident]:
-    """The incidents, those censored that never recovered because their service was dead. `dead`: trial, target and
+def excuse_dead_services(
+    all_incidents: Sequence[Incident], dead_requests: Collection[tuple[str, str, int]]
+) -> list[Incident]:
+    """The incidents, those censored that never recovered because their service was dead. `dead_requests`: trial, target and
     number of the requests that met it so."""
     return [
-        one._replace(ending=Ending.CENSORED)
-        if one.injection and one.ending is Ending.NEVER and (one.trial, one.target, one.request) in dead
-        else one
-        for one in found
+        incident._replace(ending=Ending.CENSORED)
+        if incident.injection
+        and incident.ending is Ending.NEVER
+        and (incident.trial, incident.target, incident.request) in dead_requests
+        else incident
+        for incident in all_incidents
     ]
 
 
-def in_batch(history: History, of: Traits | None = None) -> list[Incident]:
+def find_batch_incidents(history: History, fault_traits: Traits | None = None) -> list[Incident]:
     """The incidents of a part of a run, which does not tell all about the run's services."""
-    told = _Told(history, of or Traits())
-    first: dict[tuple[str, str, int], tuple[Record, events.FaultWitnessed]] = {}
+    index = _CallIndex(history, fault_traits or Traits())
+    first_faults: dict[tuple[str, str, int], tuple[Record, events.FaultWitnessed]] = {}
     for record, fault, at in history.placed(events.FaultWitnessed):
         if record.trial is None:
             continue
         request = (intern(record.trial), at[1], at[2])
-        if request not in first and told.noticeable(fault, at):
-            first[request] = record, fault
-    found = [told.incident(trial, record.t, fault) for (trial, _, _), (record, fault) in first.items()]
-    return sorted(found, key=in_order)
+        if request not in first_faults and index.noticeable(fault, at):
+            first_faults[request] = record, fault
+    opened = [index.incident(trial, record.t, fault) for (trial, _, _), (record, fault) in first_faults.items()]
+    return sorted(opened, key=order_key)
 
 
-def in_order(incident: Incident) -> tuple[float, str, str, int]:
+def order_key(incident: Incident) -> tuple[float, str, str, int]:
     """The place of an incident among others: by its opening, trial, target and request."""
     return incident.opened_t, incident.trial, incident.target, incident.request
 
 
-def how_bad(incident: Incident) -> tuple[bool, bool, float]:
+def severity_key(incident: Incident) -> tuple[bool, bool, float]:
     """The place of an incident among others by how it went: harm, then no recovery, then the duration."""
     return incident.ending is Ending.HARM, not incident.recovered, incident.duration_s
 
@@ -173,31 +177,31 @@ _Ended = tuple[float, events.CallFinished]
 
 
 @dataclass
-class _Told:
+class _CallIndex:
     """The calls of requests that met a fault, the effects and the ends of a log, indexed for lookup."""
 
     history: History
     of: Traits
 
     def __post_init__(self) -> None:
-        history, of = self.history, self.of
-        met = history.placed(events.FaultWitnessed)
-        hit = {at[:3] for _, _, at in met}
-        self.targets = targets = {at[:2] for at in hit}
-        self.corrupted: set[Place] = {at for _, e, at in met if of.corrupts(e.fault)}
-        self.spoilt: set[Place] = {at for _, e, at in met if of.leaves(e.fault)} - self.corrupted
+        history, fault_traits = self.history, self.of
+        witnessed = history.placed(events.FaultWitnessed)
+        requests = {at[:3] for _, _, at in witnessed}
+        self.targets = targets = {at[:2] for at in requests}
+        self.corrupted: set[Place] = {at for _, e, at in witnessed if fault_traits.corrupts(e.fault)}
+        self.spoilt: set[Place] = {at for _, e, at in witnessed if fault_traits.leaves(e.fault)} - self.corrupted
         self.ends = {record.trial: record.t for record, _ in history.of(events.PromptFinished)}
         self.began: dict[Place, float] = {
-            at: record.t for record, _, at in history.placed(events.CallStarted) if at[:3] in hit
+            at: record.t for record, _, at in history.placed(events.CallStarted) if at[:3] in requests
         }
         self.calls: dict[_Request, list[_Ended]] = {}
         for record, call, at in history.placed(events.CallFinished):
-            if at[:3] in hit:
+            if at[:3] in requests:
                 self.calls.setdefault(at[:3], []).append((record.t, call))
         self.effects: dict[tuple[str | None, str], list[tuple[float, events.Effect]]] = {}
         for record, effect in history.of(events.Effect):
-            if (where := (record.trial, effect.target)) in targets:
-                self.effects.setdefault(where, []).append((record.t, effect))
+            if (key := (record.trial, effect.target)) in targets:
+                self.effects.setdefault(key, []).append((record.t, effect))
 
     @cached_property
     def last(self) -> dict[str | None, float]:
@@ -207,65 +211,66 @@ class _Told:
     @cached_property
     def changing(self) -> dict[str | None, set[str]]:
         """The targets of each trial's effects."""
-        found: dict[str | None, set[str]] = {}
+        targets: dict[str | None, set[str]] = {}
         for record, effect in self.history.of(events.Effect):
-            found.setdefault(record.trial, set()).add(effect.target)
-        return found
+            targets.setdefault(record.trial, set()).add(effect.target)
+        return targets
 
     @cached_property
     def astray(self) -> set[str | None]:
         """The trials whose end state is neither the right one nor the one before."""
-        right = {record.trial: event.state for record, event in self.history.of(events.PromptStarted)}
+        right_states = {record.trial: event.state for record, event in self.history.of(events.PromptStarted)}
         return {
             record.trial
             for record, end in self.history.of(events.EndState)
             if not end.error
-            and (state := right.get(record.trial)) is not None
+            and (state := right_states.get(record.trial)) is not None
             and any(
-                one.kind is FindingKind.STATE for one in compare(end.before, state, end.after, line=(record.writer, 0))
+                finding.kind is FindingKind.STATE
+                for finding in compare(end.before, state, end.after, line=(record.writer, 0))
             )
         }
 
-    def _led_astray(self, trial: str, target: str) -> bool:
+    def _may_have_misled(self, trial: str, target: str) -> bool:
         """True if the end state is wrong and the target may have made it so: one with effects, or any if the log has no
         effects of the trial."""
         return trial in self.astray and target in self.changing.get(trial, (target,))
 
-    def noticeable(self, fault: events.FaultWitnessed, place: Place) -> bool:
+    def noticeable(self, fault: events.FaultWitnessed, attempt: Place) -> bool:
         """True if somebody could notice the fault and react to it."""
         # Nothing can recover from what nobody notices, or from what goes on to the trial's end.
         if self.of.corrupts(fault.fault) or self.of.lasts(fault.fault):
             return False
-        answered = any(c.ok for _, c in self.calls.get(place[:3], ()) if c.attempt == fault.attempt)
-        return not (answered and place in self.corrupted)
+        answered = any(c.ok for _, c in self.calls.get(attempt[:3], ()) if c.attempt == fault.attempt)
+        return not (answered and attempt in self.corrupted)
 
     def incident(self, trial: str, witnessed_t: float, fault: events.FaultWitnessed) -> Incident:
         """The incident of a fault. Attempts are identified by number and not by time: another process witnesses a fault
         on the wire, and may log it just after the next attempt began."""
-        place: Place = (trial, fault.target, fault.request, fault.attempt)
-        tries = self.calls.get(place[:3], [])
-        noticed_t, met = witnessed_t, None
+        attempt: Place = (trial, fault.target, fault.request, fault.attempt)
+        tries = self.calls.get(attempt[:3], [])
+        noticed_t, faulted_call = witnessed_t, None
         for t, call in tries:
             if call.attempt == fault.attempt:
-                noticed_t, met = t, call
+                noticed_t, faulted_call = t, call
                 break
-        lasted_s = met.duration_s if met and not math.isnan(met.duration_s) else 0.0
+        lasted_s = faulted_call.duration_s if faulted_call and not math.isnan(faulted_call.duration_s) else 0.0
         # Where the log lacks the start of the attempt, its duration tells it.
-        opened_t = min(self.began.get(place, noticed_t - lasted_s), noticed_t)
-        closed_t, ending = self._ending(fault, self._right(place, tries))
+        opened_t = min(self.began.get(attempt, noticed_t - lasted_s), noticed_t)
+        closed_t, ending = self._ending(fault, self._right(attempt, tries))
         if closed_t is None:
-            anew = place in self.spoilt and met is not None and met.ok
-            if granted := self._wishes.granted(place[:2], place[2], opened_t, anew=anew):
-                closed_t, ending = granted[0], _by(granted[1])
+            counts_later = attempt in self.spoilt and faulted_call is not None and faulted_call.ok
+            if other_result := self._equal_requests.granted(attempt[:2], attempt[2], opened_t, anew=counts_later):
+                closed_t, ending = other_result[0], _ending_by_route(other_result[1])
         if closed_t is None:
             closed_t = self.ends[trial] if trial in self.ends else self.last[trial]
-        elif self._led_astray(trial, fault.target) or _repeated(
+        elif self._may_have_misled(trial, fault.target) or _has_repeat(
             [e for t, e in self.effects.get((trial, fault.target), ()) if opened_t <= t <= closed_t]
         ):
             ending = Ending.HARM
-        again_t = self.began.get((*place[:3], fault.attempt + 1), opened_t)
+        again_t = self.began.get((*attempt[:3], fault.attempt + 1), opened_t)
         noticed_t = min(noticed_t, closed_t, again_t if again_t > opened_t else noticed_t)
-        duration_s, noticed_after_s = _lasted_s(opened_t, closed_t), _lasted_s(opened_t, noticed_t)
+        duration_s, noticed_after_s = _elapsed_s(opened_t, closed_t), _elapsed_s(opened_t, noticed_t)
         target, name, injection = intern(fault.target), intern(fault.fault), intern(fault.injection)
         cut = ending is Ending.NEVER and trial not in self.ends
         ending = Ending.CENSORED if cut else ending
@@ -273,41 +278,43 @@ class _Told:
             trial, target, fault.request, name, injection, opened_t, duration_s, ending, noticed_after_s, cut
         )  # fmt: skip
 
-    def _right(self, place: Place, tries: list[_Ended]) -> list[_Ended]:
+    def _right(self, attempt: Place, tries: list[_Ended]) -> list[_Ended]:
         """The attempts whose reply is not another one in the place of the right one."""
-        if not self._other:
+        if not self._replaced:
             return tries
-        return [(t, call) for t, call in tries if (*place[:3], call.attempt) not in self._other]
+        return [(t, call) for t, call in tries if (*attempt[:3], call.attempt) not in self._replaced]
 
     @cached_property
-    def _other(self) -> set[Place]:
+    def _replaced(self) -> set[Place]:
         """The attempts that left another reply in the place of the right one."""
         return self.corrupted | self.spoilt
 
     @cached_property
-    def _wishes(self) -> Wishes:
-        return Wishes(self.history, self.targets, self._other)
+    def _equal_requests(self) -> EqualRequests:
+        return EqualRequests(self.history, self.targets, self._replaced)
 
     def _ending(self, fault: events.FaultWitnessed, tries: list[_Ended]) -> tuple[float | None, Ending]:
         """The end of the request's first right attempt, and its kind."""
         for t, call in tries:
             if call.ok and (call.attempt >= fault.attempt or call.via == "direct"):
-                return t, Ending.LATE if call.attempt == fault.attempt and call.via != "direct" else _by(call)
+                return t, Ending.LATE if call.attempt == fault.attempt and call.via != "direct" else _ending_by_route(
+                    call
+                )
         return None, Ending.NEVER
 
 
-def _by(call: events.CallFinished) -> Ending:
+def _ending_by_route(call: events.CallFinished) -> Ending:
     return Ending.FALLBACK if call.via == "direct" else Ending.RETRY
 
 
-def _lasted_s(begun_t: float, ended_t: float) -> float:
+def _elapsed_s(begun_t: float, ended_t: float) -> float:
     return round(max(0.0, ended_t - begun_t), 6)
 
 
-def _repeated(effects: Sequence[events.Effect]) -> bool:
+def _has_repeat(effects: Sequence[events.Effect]) -> bool:
     """True if one of them happened twice; entries with the same request id are one effect."""
     return len(effects) > 1 and any(
-        (one.tool, one.effect, one.content) == (other.tool, other.effect, other.content)
-        and (not other.request_id or other.request_id != one.request_id)
-        for one, other in combinations(effects, 2)
+        (left.tool, left.effect, left.content) == (right.tool, right.effect, right.content)
+        and (not right.request_id or right.request_id != left.request_id)
+        for left, right in combinations(effects, 2)
     )

@@ -65,18 +65,18 @@ class Rate:
         return self.count / self.total
 
 
-def rate(count: int, total: int) -> Rate | None:
+def compute_rate(count: int, total: int) -> Rate | None:
     """The rate of trials of one prompt; None for a total of 0."""
     interval = wilson(count, total)
     return None if interval is None else Rate(count, total, interval)
 
 
-def rate_over(flags: Iterable[bool], prompts: Iterable[Hashable]) -> Rate | None:
+def rate_flags(flags: Iterable[bool], prompts: Iterable[Hashable]) -> Rate | None:
     """The rate of trials, each with its prompt; None without any."""
-    return rate_of([*by_prompt(flags, prompts).values()])
+    return rate_shares([*count_by_prompt(flags, prompts).values()])
 
 
-def by_prompt(flags: Iterable[bool], prompts: Iterable[H]) -> dict[H, tuple[int, int]]:
+def count_by_prompt(flags: Iterable[bool], prompts: Iterable[H]) -> dict[H, tuple[int, int]]:
     """By prompt, the trials with the flag and all of them."""
     counts: dict[H, list[int]] = {}
     for flag, prompt in zip(flags, prompts, strict=True):
@@ -84,26 +84,26 @@ def by_prompt(flags: Iterable[bool], prompts: Iterable[H]) -> dict[H, tuple[int,
     return {prompt: (with_it, with_it + without) for prompt, (without, with_it) in counts.items()}
 
 
-def rate_of(shares: Sequence[tuple[int, int]]) -> Rate | None:
+def rate_shares(shares: Sequence[tuple[int, int]]) -> Rate | None:
     """The rate of trials, with its count and its total for each prompt; None without any."""
-    well, total = sum(one for one, _ in shares), sum(each for _, each in shares)
+    count_sum, total = sum(count for count, _ in shares), sum(trial_count for _, trial_count in shares)
     if len(shares) < 2:
-        return rate(well, total)
-    cut = (1 - CONFIDENCE) / 2
-    low = least_over(shares, cut)
-    high = 1 - least_over([(each - one, each) for one, each in shares], cut)
-    return Rate(well, total, Interval(low, high), len(shares))
+        return compute_rate(count_sum, total)
+    tail = (1 - CONFIDENCE) / 2
+    low = lower_bound(shares, tail)
+    high = 1 - lower_bound([(trial_count - count, trial_count) for count, trial_count in shares], tail)
+    return Rate(count_sum, total, Interval(low, high), len(shares))
 
 
-def least_over(shares: Sequence[tuple[int, int]], chance: float) -> float:
+def lower_bound(shares: Sequence[tuple[int, int]], chance: float) -> float:
     """The one-sided lower bound of a rate, which is missed with this chance at most. `shares`: by prompt, its count and
     its total."""
     if len(shares) == 1:
         return clopper_pearson_low(*shares[0], confidence=1 - 2 * chance)
     # Multiplied so that their mean is the rate of all trials, also where prompts have different numbers of them.
-    whole = len(shares) / sum(total for _, total in shares)
-    top = max(1.0, *(total * whole for _, total in shares))
-    values = [count * whole / top for count, _ in shares]
+    scale = len(shares) / sum(total for _, total in shares)
+    top = max(1.0, *(total * scale for _, total in shares))
+    values = [count * scale / top for count, _ in shares]
     atoms = len(values) + 1
     mean = math.fsum(values) / atoms
     spread = (math.fsum(value * value for value in values) / atoms - mean * mean) / (atoms + 1)
@@ -111,14 +111,18 @@ def least_over(shares: Sequence[tuple[int, int]], chance: float) -> float:
         return 0.0
     size = mean * (1 - mean) / spread - 1
     bound = 0.0
-    for well, part in _around(mean * size):
-        for bad, share in _around((1 - mean) * size):
-            if well:
-                bound += part * share * clopper_pearson_low(well, well + max(bad, 1) - 1, confidence=1 - 2 * chance)
+    for count_near, count_weight in _bracket_whole(mean * size):
+        for rest_near, rest_weight in _bracket_whole((1 - mean) * size):
+            if count_near:
+                bound += (
+                    count_weight
+                    * rest_weight
+                    * clopper_pearson_low(count_near, count_near + max(rest_near, 1) - 1, confidence=1 - 2 * chance)
+                )
     return min(1.0, top * bound)
 
 
-def _around(value: float) -> Iterator[tuple[int, float]]:
+def _bracket_whole(value: float) -> Iterator[tuple[int, float]]:
     """The whole numbers around a value with their weights, whose mean it is."""
     below = math.floor(value + 1e-9)
     yield below, 1 - max(0.0, value - below)
@@ -143,43 +147,43 @@ def clopper_pearson(count: int, total: int, *, confidence: float = CONFIDENCE) -
     if total == 0:
         return None
     tail = (1 - confidence) / 2
-    more = _AtLeast(count + 1, total)
-    high = 1.0 if count == total else _bisect(lambda p: tail - (1 - more(p)))
+    upper_tail = _BinomialTail(count + 1, total)
+    high = 1.0 if count == total else _bisect(lambda p: tail - (1 - upper_tail(p)))
     return Interval(clopper_pearson_low(count, total, confidence=confidence), high)
 
 
 def clopper_pearson_low(count: int, total: int, *, confidence: float) -> float:
     """The interval's lower bound alone, for half the time. `total` is above 0."""
-    tail, at_least = (1 - confidence) / 2, _AtLeast(count, total)
+    tail, at_least = (1 - confidence) / 2, _BinomialTail(count, total)
     return 0.0 if count == 0 else _bisect(lambda p: at_least(p) - tail)
 
 
-def plausible(count: int, total: int, chance: float, *, confidence: float) -> bool:
+def is_plausible(count: int, total: int, chance: float, *, confidence: float) -> bool:
     """True if the chance is within `clopper_pearson`'s interval. Neither tail may be too unlikely; no bound need be
     found for that."""
     tail = (1 - confidence) / 2
-    at_most = 1.0 if count == total else 1 - _at_least(count + 1, total, chance)
-    return _at_least(count, total, chance) >= tail and at_most >= tail
+    at_most = 1.0 if count == total else 1 - _upper_tail_chance(count + 1, total, chance)
+    return _upper_tail_chance(count, total, chance) >= tail and at_most >= tail
 
 
-def _at_least(count: int, total: int, chance: float) -> float:
+def _upper_tail_chance(count: int, total: int, chance: float) -> float:
     """P(X ≥ count) for X ~ Binomial(total, chance)."""
-    return _AtLeast(count, total)(chance)
+    return _BinomialTail(count, total)(chance)
 
 
-class _AtLeast:
+class _BinomialTail:
     """P(X ≥ count) for X ~ Binomial(total, chance), by the chance, summed over the shorter tail."""
 
     def __init__(self, count: int, total: int) -> None:
         self._total = total
         self._upper = total - count < count
         self._tail = range(count, total + 1) if self._upper else range(count)
-        self._sure = count <= 0
+        self._is_certain = count <= 0
         self._ways = cache(partial(_log_ways, total))
 
     def __call__(self, chance: float) -> float:
         if not 0 < chance < 1:
-            return float(chance >= 1 or self._sure)
+            return float(chance >= 1 or self._is_certain)
         total, tail, log_p, log_q = self._total, self._tail, math.log(chance), math.log1p(-chance)
 
         def log(k: int) -> float:
@@ -187,10 +191,10 @@ class _AtLeast:
 
         if not tail:
             return float(not self._upper)
-        most = min(max(int((total + 1) * chance), tail[0]), tail[-1])
-        least = log(most) - FAINT
-        begin = bisect_left(range(tail[0], most), True, key=lambda k: log(k) > least) + tail[0]
-        end = bisect_left(range(most, tail[-1] + 1), True, key=lambda k: log(k) <= least) + most
+        peak = min(max(int((total + 1) * chance), tail[0]), tail[-1])
+        log_floor = log(peak) - FAINT
+        begin = bisect_left(range(tail[0], peak), True, key=lambda k: log(k) > log_floor) + tail[0]
+        end = bisect_left(range(peak, tail[-1] + 1), True, key=lambda k: log(k) <= log_floor) + peak
         share = math.fsum([math.exp(log(k)) for k in range(begin, end)])
         return share if self._upper else 1 - share
 
@@ -215,13 +219,13 @@ def design_effect(parts: Sequence[float], groups: Sequence[str]) -> float:
     """The factor by which values that go together within their groups raise the variance of their mean. `parts`: the
     share of each value in the estimate's deviation; `groups`: its group."""
     sums: dict[str, float] = {}
-    for part, group in zip(parts, groups, strict=True):
-        sums[group] = sums.get(group, 0.0) + part
-    alone = math.fsum([part * part for part in parts])
-    if len(sums) in (1, len(parts)) or not alone:
+    for deviation, group in zip(parts, groups, strict=True):
+        sums[group] = sums.get(group, 0.0) + deviation
+    single_variance = math.fsum([deviation * deviation for deviation in parts])
+    if len(sums) in (1, len(parts)) or not single_variance:
         return 1.0
-    together = math.fsum([total * total for total in sums.values()]) * len(sums) / (len(sums) - 1)
-    return max(1.0, together / alone)
+    group_variance = math.fsum([total * total for total in sums.values()]) * len(sums) / (len(sums) - 1)
+    return max(1.0, group_variance / single_variance)
 
 
 def mean_interval(values: Sequence[float], groups: Sequence[Hashable] | None = None) -> Interval | None:
@@ -234,7 +238,7 @@ def mean_interval(values: Sequence[float], groups: Sequence[Hashable] | None = N
     units = len(sums)
     if units < ENOUGH:
         return None
-    square = math.fsum(each * each for each in sums.values()) * units / (units - 1)
+    square = math.fsum(group_sum * group_sum for group_sum in sums.values()) * units / (units - 1)
     half = student_t((1 - CONFIDENCE) / 2, units - 1) * math.sqrt(square) / len(values)
     return Interval(max(min(values), mean - half), min(max(values), mean + half))
 
@@ -248,23 +252,23 @@ def median_interval(values: Sequence[float]) -> Estimate:
         cut += 1
         ways = ways * (size - cut + 1) // cut
         all_ways += ways
-    between = Interval(ranked[cut - 1], ranked[size - cut]) if cut else Interval(-math.inf, math.inf)
-    return Estimate(median(ranked), between)
+    interval = Interval(ranked[cut - 1], ranked[size - cut]) if cut else Interval(-math.inf, math.inf)
+    return Estimate(median(ranked), interval)
 
 
 @lru_cache(1024)
 def student_t(chance: float, freedom: int) -> float:
     """The value that Student's t exceeds with this chance, below 1/2. `freedom`: its degrees."""
     low, high = 0.0, 1.0
-    while _exceeds(high, freedom) > chance:
+    while _tail_chance(high, freedom) > chance:
         low, high = high, high * 2
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if _exceeds(middle, freedom) > chance else (low, middle)
+        low, high = (middle, high) if _tail_chance(middle, freedom) > chance else (low, middle)
     return high
 
 
-def _exceeds(value: float, freedom: int) -> float:
+def _tail_chance(value: float, freedom: int) -> float:
     """The chance that Student's t exceeds a value from 0 on: the finite sums of Abramowitz and Stegun, 26.7.3 and
     26.7.4."""
     angle = math.atan(value / math.sqrt(freedom))
@@ -353,35 +357,43 @@ class Survival:
         """The share of each of the curve's spells in the deviation of the restricted mean: its influence function."""
         _, beyond = self._areas
         times = [step.at_s for step in self.steps]
-        own = [area / step.at_risk for area, step in zip(beyond, self.steps, strict=True)]
-        run = [0.0, *accumulate(part * step.ended / step.at_risk for part, step in zip(own, self.steps, strict=True))]
-        found = []
+        contributions = [area / step.at_risk for area, step in zip(beyond, self.steps, strict=True)]
+        run = [
+            0.0,
+            *accumulate(
+                contribution * step.ended / step.at_risk
+                for contribution, step in zip(contributions, self.steps, strict=True)
+            ),
+        ]
+        deviations = []
         for spell in spells:
             passed = bisect_right(times, spell.duration_s)
-            found.append(run[passed] - (own[passed - 1] if spell.ended else 0.0))
-        return found
+            deviations.append(run[passed] - (contributions[passed - 1] if spell.ended else 0.0))
+        return deviations
 
 
 def kaplan_meier(spells: Sequence[Spell], groups: Sequence[str] | None = None) -> Survival | None:
     """The survival curve of the durations. At equal times, ends come before censorings. None without spells. `groups`:
     the group of each spell; the design effect of the restricted mean widens all intervals."""
-    if groups is not None and (alone := kaplan_meier(spells)) is not None:
-        effect = design_effect(alone.parts(spells), groups)
-        steps = [replace(step, interval=_log_log(step.share, effect * step.greenwood)) for step in alone.steps]
-        return alone if effect == 1 else Survival(tuple(steps), alone.horizon_s, effect)
+    if groups is not None and (unadjusted := kaplan_meier(spells)) is not None:
+        effect = design_effect(unadjusted.parts(spells), groups)
+        steps = [
+            replace(step, interval=_log_log_interval(step.share, effect * step.greenwood)) for step in unadjusted.steps
+        ]
+        return unadjusted if effect == 1 else Survival(tuple(steps), unadjusted.horizon_s, effect)
     if not spells:
         return None
-    made, share, greenwood = [], 1.0, 0.0
+    curve_steps, share, greenwood = [], 1.0, 0.0
     ranked = sorted([spell.duration_s for spell in spells])
     for at_s, ended in sorted(Counter([spell.duration_s for spell in spells if spell.ended]).items()):
         at_risk = len(ranked) - bisect_left(ranked, at_s)
         share *= 1 - ended / at_risk
         greenwood += ended / (at_risk * (at_risk - ended)) if at_risk > ended else math.inf
-        made.append(CurveStep(at_s, share, _log_log(share, greenwood), greenwood, at_risk, ended))
-    return Survival(tuple(made), ranked[-1])
+        curve_steps.append(CurveStep(at_s, share, _log_log_interval(share, greenwood), greenwood, at_risk, ended))
+    return Survival(tuple(curve_steps), ranked[-1])
 
 
-def _log_log(share: float, greenwood: float) -> Interval:
+def _log_log_interval(share: float, greenwood: float) -> Interval:
     if share <= 0:
         return Interval(0.0, 0.0)
     spread = Z * math.sqrt(greenwood) / -math.log(share)

@@ -63,7 +63,7 @@ class Latency:
     longest_s: float
 
 
-def latency(durations_s: Quantiles) -> Latency | None:
+def summarize_latency(durations_s: Quantiles) -> Latency | None:
     """The percentiles of the durations; None without any."""
     if not durations_s:
         return None
@@ -71,34 +71,34 @@ def latency(durations_s: Quantiles) -> Latency | None:
     return Latency(len(durations_s), p50, p90, p99, durations_s.longest)
 
 
-def every_attempt(history: History) -> list[Attempt]:
+def list_attempts(history: History) -> list[Attempt]:
     """The attempts in the order in which they ended, also those that never left the seam and those without a known
     duration. Those that the lab disturbed and those that were given up are left out, since their durations are not the
     target's."""
-    return _attempts(_ends(history), _faults(history))
+    return _build_attempts(_select_ends(history), _faults_by_place(history))
 
 
 _End = tuple[Record, CallFinished, Place]
 
 
-def _ends(history: History) -> Sequence[_End]:
+def _select_ends(history: History) -> Sequence[_End]:
     """The ends of these attempts."""
-    aside = {at for _, _, at in history.placed(CallDisturbed)} | history.given_up
+    excluded = {at for _, _, at in history.placed(CallDisturbed)} | history.given_up
     ends = history.placed(CallFinished)
-    return [end for end in ends if end[2] not in aside] if aside else ends
+    return [end for end in ends if end[2] not in excluded] if excluded else ends
 
 
-def _faults(history: History) -> Mapping[Place, tuple[str, ...]]:
+def _faults_by_place(history: History) -> Mapping[Place, tuple[str, ...]]:
     """The names of the faults witnessed on each attempt that met one."""
     faults: dict[Place, tuple[str, ...]] = {}
-    for _, met, at in history.placed(FaultWitnessed):
-        before = faults.get(at, ())
-        if met.fault not in before:
-            faults[at] = (*before, intern(met.fault))
+    for _, fault, at in history.placed(FaultWitnessed):
+        names = faults.get(at, ())
+        if fault.fault not in names:
+            faults[at] = (*names, intern(fault.fault))
     return faults
 
 
-def _attempts(ends: Iterable[_End], faults: Mapping[Place, tuple[str, ...]]) -> list[Attempt]:
+def _build_attempts(ends: Iterable[_End], faults: Mapping[Place, tuple[str, ...]]) -> list[Attempt]:
     new = tuple.__new__  # a NamedTuple's own takes three times as long
     return [
         new(
@@ -149,7 +149,7 @@ KEPT = 100_000
 """The most attempts that are kept to be drawn."""
 LUMP = 2048
 """The fewest durations that are counted at once."""
-_Alike = tuple[str, tuple[str, ...], bool, str]
+_AttemptKey = tuple[str, tuple[str, ...], bool, str]
 """The target of attempts, their faults, whether they were ok, and their way."""
 _event, _first_byte_s = itemgetter(1), attrgetter("first_byte_s")
 
@@ -169,7 +169,7 @@ class Attempts:
     ended_t: float = -math.inf
 
     def __post_init__(self) -> None:
-        self._alike: defaultdict[_Alike, list[float]] = defaultdict(list)
+        self._alike: defaultdict[_AttemptKey, list[float]] = defaultdict(list)
         """The durations that are not counted yet."""
         self._number = 0
         self._dice = Dice(0, "attempts", "drawn").stream().random
@@ -177,7 +177,7 @@ class Attempts:
         """The chance up to which each attempt of `drawn` stays in it; drawn when it is asked for."""
 
     def take(self, history: History) -> None:
-        ends, faults = _ends(history), _faults(history)
+        ends, faults = _select_ends(history), _faults_by_place(history)
         if not ends:
             return
         alike = self._alike
@@ -200,24 +200,26 @@ class Attempts:
     @cached_property
     def calm(self) -> Quantiles:
         """The durations of the attempts at all targets that met no fault."""
-        return Quantiles.of(*(of.calm for of in self.by_target.values()))
+        return Quantiles.of(*(durations.calm for durations in self.by_target.values()))
 
     @cached_property
     def timed(self) -> Quantiles:
         """The durations of the attempts at all targets that are the targets' own, with a fault or without one."""
-        return Quantiles.of(*(each for of in self.by_target.values() for each in (of.calm, of.met)))
+        return Quantiles.of(
+            *(quantiles for durations in self.by_target.values() for quantiles in (durations.calm, durations.met))
+        )
 
-    def number(self, of: Callable[[AttemptKind], bool] = lambda _: True) -> int:
+    def number(self, selects: Callable[[AttemptKind], bool] = lambda _: True) -> int:
         """The number of attempts of some kinds."""
-        return sum(count for kind, count in self.kinds.items() if of(kind))
+        return sum(count for kind, count in self.kinds.items() if selects(kind))
 
-    def numbers(self, of: Callable[[AttemptKind], bool] = lambda _: True) -> Counter[str]:
+    def numbers(self, selects: Callable[[AttemptKind], bool] = lambda _: True) -> Counter[str]:
         """The number of attempts of some kinds by target."""
-        found = Counter[str]()
+        counts = Counter[str]()
         for kind, count in self.kinds.items():
-            if of(kind):
-                found[kind.target] += count
-        return found
+            if selects(kind):
+                counts[kind.target] += count
+        return counts
 
     @property
     def sample(self) -> str:
@@ -225,35 +227,37 @@ class Attempts:
         return f"drawn from a random one in {self.one_in} attempts" if self.one_in > 1 else ""
 
     def _count(self) -> None:
-        for (target, faults, ok, via), found in self._alike.items():
-            all_known = not math.isnan(sum(found))
-            known = found if all_known else [duration_s for duration_s in found if not math.isnan(duration_s)]
-            left, target = via != "none", intern(target)
-            for told, number in ((True, len(known)), (False, len(found) - len(known))):
+        for (target, faults, ok, via), durations in self._alike.items():
+            all_known = not math.isnan(sum(durations))
+            finite = durations if all_known else [duration_s for duration_s in durations if not math.isnan(duration_s)]
+            has_left, target = via != "none", intern(target)
+            for is_known, number in ((True, len(finite)), (False, len(durations) - len(finite))):
                 if number:
-                    self.kinds[AttemptKind(target, faults, ok, left, told)] += number
-            if known and (left or faults):
-                of = self.by_target[target]
-                (of.calm if not faults else of.met if left else of.held).add(known)
+                    self.kinds[AttemptKind(target, faults, ok, has_left, is_known)] += number
+            if finite and (has_left or faults):
+                target_durations = self.by_target[target]
+                (
+                    target_durations.calm if not faults else target_durations.met if has_left else target_durations.held
+                ).add(finite)
         self._alike.clear()
         self._number = 0
 
-    def _count_streams(self, found: Sequence[CallFinished]) -> None:
-        self.first_byte.add([end.first_byte_s for end in found if end.first_byte_s is not None])
-        self.last_byte.add([end.last_byte_s for end in found if end.last_byte_s is not None])
+    def _count_streams(self, ends: Sequence[CallFinished]) -> None:
+        self.first_byte.add([end.first_byte_s for end in ends if end.first_byte_s is not None])
+        self.last_byte.add([end.last_byte_s for end in ends if end.last_byte_s is not None])
 
     def _draw(self, ends: Sequence[_End], faults: Mapping[Place, tuple[str, ...]]) -> None:
         """Adds those of the attempts that the dice keep, and keeps half of all while they are too many. Each attempt's
         chance is drawn once, so that what stays is the same however the run is cut."""
         if self.one_in == 1:
-            self.drawn += _attempts(ends, faults)
+            self.drawn += _build_attempts(ends, faults)
             if len(self.drawn) <= KEPT:
                 return
             self._chances.extend([self._dice() for _ in self.drawn])
         else:
             chances = [self._dice() for _ in ends]
             stays = [chance * self.one_in < 1 for chance in chances]
-            self.drawn += _attempts(compress(ends, stays), faults)
+            self.drawn += _build_attempts(compress(ends, stays), faults)
             self._chances.extend(compress(chances, stays))
         while len(self.drawn) > KEPT:
             self.one_in *= 2
@@ -270,17 +274,17 @@ class StreamTimes:
     last_byte: Latency
 
 
-def streamed(found: Attempts) -> StreamTimes | None:
+def summarize_streams(attempts: Attempts) -> StreamTimes | None:
     """The percentiles of the streamed replies among the attempts; None if nothing was streamed."""
-    first, last = latency(found.first_byte), latency(found.last_byte)
+    first, last = summarize_latency(attempts.first_byte), summarize_latency(attempts.last_byte)
     return StreamTimes(first, last) if first is not None and last is not None else None
 
 
-PAST, FAR, NOTICED_S = 20, 10, 0.25
+FIRST_COUNT, LATE_FACTOR, NOTICED_S = 20, 10, 0.25
 """The first attempts that a target's past is made of; the factor and the seconds beyond their median that are far."""
 
 
-class Late(NamedTuple):
+class LateAttempts(NamedTuple):
     """The attempts at a target that met no fault, ended well and took far longer than its first ones."""
 
     target: str
@@ -292,18 +296,18 @@ class Late(NamedTuple):
     @property
     def said(self) -> str:
         calls = f"{self.n} call{'s' if self.n > 1 else ''} to {self.target} took up to {duration(self.longest_s)}"
-        return f"{calls} without a fault, where its first {PAST} took {duration(self.before_s)} in the median"
+        return f"{calls} without a fault, where its first {FIRST_COUNT} took {duration(self.before_s)} in the median"
 
 
-def late(found: Attempts) -> list[Late]:
+def find_late_attempts(attempts: Attempts) -> list[LateAttempts]:
     """Those of each target that has any, by name."""
     durations_s = defaultdict[str, list[float]](list)
-    for a in found.drawn:
-        if a.ok and a.timed and not a.faults:
-            durations_s[a.target].append(a.duration_s)
-    told = []
-    for target, each in sorted(durations_s.items()):
-        before_s = median(each[:PAST])
-        if far := [s for s in each[PAST:] if s > FAR * before_s and s > before_s + NOTICED_S]:
-            told.append(Late(target, len(far), max(far), before_s))
-    return told
+    for attempt in attempts.drawn:
+        if attempt.ok and attempt.timed and not attempt.faults:
+            durations_s[attempt.target].append(attempt.duration_s)
+    late_attempts = []
+    for target, durations in sorted(durations_s.items()):
+        before_s = median(durations[:FIRST_COUNT])
+        if late_s := [s for s in durations[FIRST_COUNT:] if s > LATE_FACTOR * before_s and s > before_s + NOTICED_S]:
+            late_attempts.append(LateAttempts(target, len(late_s), max(late_s), before_s))
+    return late_attempts

@@ -21,8 +21,8 @@ from typing import Protocol
 from chaoslab.analysis.measures._dead_services import DeadServices
 from chaoslab.analysis.measures.incidents import Ending as Ending
 from chaoslab.analysis.measures.incidents import Incident as Incident
-from chaoslab.analysis.measures.incidents import Traits, in_batch, in_order, without_blame
-from chaoslab.analysis.measures.incidents import incidents as incidents
+from chaoslab.analysis.measures.incidents import Traits, excuse_dead_services, find_batch_incidents, order_key
+from chaoslab.analysis.measures.incidents import find_incidents as incidents
 from chaoslab.analysis.measures.intervals import Estimate, Interval, Spell, kaplan_meier, mean_interval
 from chaoslab.record.history import History
 
@@ -85,32 +85,32 @@ class IncidentTimes:
     _dead: DeadServices = field(default_factory=DeadServices)
 
     def take(self, history: History) -> None:
-        self.found += in_batch(history, self._of)
+        self.found += find_batch_incidents(history, self._of)
         self._dead.take(history)
 
     def settled(self) -> list[Incident]:
         """The incidents, with all that is known of the services by now."""
-        return without_blame(self.found, self._dead.requests())
+        return excuse_dead_services(self.found, self._dead.requests())
 
-    def result(self, begun: Collection[str] = ()) -> Mttr:
-        """The recoveries. `begun`: the trials of the run. Where the agent's log was cut, the manager's tells of faults
+    def result(self, run_trials: Collection[str] = ()) -> Mttr:
+        """The recoveries. `run_trials`: the trials of the run. Where the agent's log was cut, the manager's tells of faults
         in later ones, and nobody of how they went on; those are left out. Empty: the run's trials are not known."""
-        known = frozenset(begun)
-        found = sorted((one for one in self.settled() if not known or one.trial in known), key=in_order)
+        trials = frozenset(run_trials)
+        incidents = sorted((entry for entry in self.settled() if not trials or entry.trial in trials), key=order_key)
         faults: dict[str, list[Incident]] = defaultdict(list)
         places: dict[tuple[str, str], list[Incident]] = defaultdict(list)
-        for incident in found:
+        for incident in incidents:
             faults[incident.fault].append(incident)
             places[incident.target, incident.fault].append(incident)
         return Mttr(
-            tuple(found),
-            recovery(found),
-            {fault: recovery(faults[fault]) for fault in sorted(faults)},
-            {place: recovery(places[place]) for place in sorted(places)},
+            tuple(incidents),
+            summarize_recovery(incidents),
+            {fault: summarize_recovery(faults[fault]) for fault in sorted(faults)},
+            {key: summarize_recovery(places[key]) for key in sorted(places)},
         )
 
 
-class _Lasted(Protocol):
+class _TimedIncident(Protocol):
     """An incident, as far as its place on the curve depends on it."""
 
     @property
@@ -121,29 +121,29 @@ class _Lasted(Protocol):
     def censored(self) -> bool: ...
 
 
-def spells(found: Sequence[_Lasted]) -> list[Spell]:
+def build_spells(incidents: Sequence[_TimedIncident]) -> list[Spell]:
     """The durations for the curve. One that never recovers lasts as long as the longest of all."""
-    whole_s = max((one.duration_s for one in found), default=0.0)
+    longest_s = max((incident.duration_s for incident in incidents), default=0.0)
     return [
-        Spell(one.duration_s if one.recovered or one.censored else whole_s, ended=one.recovered) for one in found
+        Spell(incident.duration_s if incident.recovered or incident.censored else longest_s, ended=incident.recovered) for incident in incidents
     ]  # fmt: skip
 
 
-def recovery(found: Sequence[Incident]) -> Recovery:
+def summarize_recovery(incidents: Sequence[Incident]) -> Recovery:
     """The figures of some incidents."""
-    counts = Counter([i.ending for i in found])
-    ended = [i.recovered for i in found]
-    durations = [i.duration_s for i in compress(found, ended)]
-    within = [i.trial for i in found]
-    trials = [*compress(within, ended)]
+    counts = Counter([incident.ending for incident in incidents])
+    recovered_flags = [incident.recovered for incident in incidents]
+    durations = [incident.duration_s for incident in compress(incidents, recovered_flags)]
+    trial_keys = [incident.trial for incident in incidents]
+    trials = [*compress(trial_keys, recovered_flags)]
     noticed = [
-        (i.noticed_after_s, after_s)
-        for i in compress(found, ended)
-        if (after_s := i.since_notice_s) is not None
+        (incident.noticed_after_s, after_s)
+        for incident in compress(incidents, recovered_flags)
+        if (after_s := incident.since_notice_s) is not None
     ]  # fmt: skip
-    curve = kaplan_meier(spells(found), within) if len(found) >= ENOUGH else None
+    curve = kaplan_meier(build_spells(incidents), trial_keys) if len(incidents) >= ENOUGH else None
     return Recovery(
-        n=len(found),
+        n=len(incidents),
         retry=counts[Ending.RETRY],
         fallback=counts[Ending.FALLBACK],
         late=counts[Ending.LATE],

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from chaoslab.analysis.measures.errors import ENDS
-from chaoslab.analysis.verdict.traits import layer, unusable
+from chaoslab.analysis.verdict.traits import describe_unusable, find_layer
 from chaoslab.base.identity import canonical
 from chaoslab.core import events
 from chaoslab.record.history import History, Place
 
-PASSING = (408, 409, 425, 429)
+TRANSIENT_STATUSES = (408, 409, 425, 429)
 """The statuses of 4xx after which the same request may succeed."""
 SLACK_S = 0.001
 """The seconds by which a wait may be shorter than Retry-After."""
@@ -65,7 +65,7 @@ NOTHING = Noticed()
 
 
 @dataclass(frozen=True)
-class Again:
+class FurtherAttempt:
     """One further attempt. `before`: the failed attempt before it. `wait_s`: the seconds between its end and the start
     of this one, in the time of the run's world."""
 
@@ -74,151 +74,157 @@ class Again:
     wait_s: float
 
 
-def noticed(history: History) -> dict[str | None, Noticed]:
+def collect_facts(history: History) -> dict[str | None, Noticed]:
     """The facts of each trial of whole ones."""
-    found: defaultdict[str | None, defaultdict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-    told: defaultdict[str | None, dict[str, bool]] = defaultdict(dict)
-    if hit := _hit(history):
-        for name, attempts in _shown(history, hit).items():
+    names_by_fact: defaultdict[str | None, defaultdict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    flags: defaultdict[str | None, dict[str, bool]] = defaultdict(dict)
+    if faults_by_place := _witnessed_faults(history):
+        for name, attempts in _attempts_by_fact(history, faults_by_place).items():
             for at in attempts:
-                found[at[0]][name].update(hit.get(at, ()))
-        for trial, fault in _taken(history):
-            found[trial]["taken"].add(fault)
-    most: dict[str | None, int] = {}
-    gone = Counter([at[:3] for at in history.given_up])
+                names_by_fact[at[0]][name].update(faults_by_place.get(at, ()))
+        for trial, fault in _find_trusted_replies(history):
+            names_by_fact[trial]["taken"].add(fault)
+    attempt_counts: dict[str | None, int] = {}
+    dropped = Counter([at[:3] for at in history.given_up])
     for _, call, at in history.placed(events.CallFinished):
-        number = call.attempt - gone[at[:3]] if gone else call.attempt
-        if number > most.get(at[0], 0):
-            most[at[0]] = number
+        number = call.attempt - dropped[at[:3]] if dropped else call.attempt
+        if number > attempt_counts.get(at[0], 0):
+            attempt_counts[at[0]] = number
     for (trial, target), times in Counter(
         [(record.trial, e.target) for record, e in history.of(events.Effect)]
     ).items():
         if times > 1:
-            found[trial]["repeated"].add(target)
+            names_by_fact[trial]["repeated"].add(target)
     for record, scheduled in history.of(events.FaultScheduled):
-        found[record.trial]["drawn"].add(scheduled.fault)
+        names_by_fact[record.trial]["drawn"].add(scheduled.fault)
     for record, end in history.of(events.PromptFinished):
-        told[record.trial] |= {
+        flags[record.trial] |= {
             "silent": not end.answer.strip(), "ended_ok": end.status == "ok", "raised": end.error_type == "agent",
         }  # fmt: skip
-    for record, tried in history.of(events.PromptAttempt):
-        if tried.error_type == "empty":
-            told[record.trial]["empty"] = True
+    for record, attempt in history.of(events.PromptAttempt):
+        if attempt.error_type == "empty":
+            flags[record.trial]["empty"] = True
     for kind in (events.ValuesDrawn, events.FaultsOff):
         for record, _ in history.of(kind):
-            told[record.trial]["unlike"] = True
+            flags[record.trial]["unlike"] = True
     missed: defaultdict[str | None, list[tuple[str, str, int, int]]] = defaultdict(list)
     for record, plan in history.of(events.FaultUnreached):
         if plan.request > plan.made:
             missed[record.trial].append((plan.injection, plan.target, plan.request, plan.made))
-    made: dict[str | None, Noticed] = {}
-    for trial in {*history.trials, *most, *found, *told, *missed}:
-        facts: dict[str, Any] = {name: tuple(sorted(names)) for name, names in found.get(trial, {}).items()}
-        facts |= told.get(trial, {})
-        made[trial] = Noticed(attempts=most.get(trial, 0), missed=tuple(missed.get(trial, ())), **facts)
-    return made
+    facts_by_trial: dict[str | None, Noticed] = {}
+    for trial in {*history.trials, *attempt_counts, *names_by_fact, *flags, *missed}:
+        facts: dict[str, Any] = {name: tuple(sorted(names)) for name, names in names_by_fact.get(trial, {}).items()}
+        facts |= flags.get(trial, {})
+        facts_by_trial[trial] = Noticed(
+            attempts=attempt_counts.get(trial, 0), missed=tuple(missed.get(trial, ())), **facts
+        )
+    return facts_by_trial
 
 
-def _hit(history: History) -> dict[Place, list[str]]:
+def _witnessed_faults(history: History) -> dict[Place, list[str]]:
     """The faults that were witnessed at each attempt."""
-    found: dict[Place, list[str]] = {}
+    faults_by_place: dict[Place, list[str]] = {}
     for _, event, at in history.placed(events.FaultWitnessed):
-        found.setdefault(at, []).append(event.fault)
-    return found
+        faults_by_place.setdefault(at, []).append(event.fault)
+    return faults_by_place
 
 
-def _shown(history: History, hit: dict[Place, list[str]]) -> dict[str, Iterable[Place]]:
+def _attempts_by_fact(history: History, faults_by_place: dict[Place, list[str]]) -> dict[str, Iterable[Place]]:
     """The attempts that show each of these facts."""
-    gone, ends, told = history.given_up, history.placed(events.CallFinished), _told(history, hit)
-    again = tried_again(history)
+    dropped, ends, retry_after = (
+        history.given_up,
+        history.placed(events.CallFinished),
+        _stated_retry_after(history, faults_by_place),
+    )
+    further = find_further_attempts(history)
     last = {at[:3]: (call, at) for _, call, at in ends}
     return {
         "failed": [
             at
             for _, call, at in ends
-            if at in hit and at not in gone and (not call.ok or any(map(unusable, hit[at])))
+            if at in faults_by_place and at not in dropped and (not call.ok or any(map(describe_unusable, faults_by_place[at])))
         ],
-        "early": [one.at for one in again if one.wait_s < told.get(one.at, 0.0) - SLACK_S],
+        "early": [further_attempt.at for further_attempt in further if further_attempt.wait_s < retry_after.get(further_attempt.at, 0.0) - SLACK_S],
         "at_once": [
-            one.at
-            for one in again
-            if one.wait_s < AT_ONCE_S and may_pass(one.before) and one.before.error != "timed_out"
+            further_attempt.at
+            for further_attempt in further
+            if further_attempt.wait_s < AT_ONCE_S and is_transient(further_attempt.before) and further_attempt.before.error != "timed_out"
         ],
-        "refused": [one.at for one in again if refused(one.before)],
-        "untried": [at for call, at in last.values() if call.attempt == 1 and not call.ok and may_pass(call)],
+        "refused": [further_attempt.at for further_attempt in further if is_refused_for_good(further_attempt.before)],
+        "untried": [at for call, at in last.values() if call.attempt == 1 and not call.ok and is_transient(call)],
         "waited": [
             at for _, call, at in ends if not call.ok and call.error == "timed_out" and call.duration_s > LONG_S
         ],
     }  # fmt: skip
 
 
-def _told(history: History, hit: dict[Place, list[str]]) -> dict[Place, float]:
+def _stated_retry_after(history: History, faults_by_place: dict[Place, list[str]]) -> dict[Place, float]:
     """The seconds of Retry-After that a witnessed fault stated, by attempt."""
-    found: dict[Place, float] = {}
-    met = None
+    waits: dict[Place, float] = {}
+    witnessed = None
     for _, e, at in history.placed(events.FaultScheduled):
-        wait_s = e.params.get("retry_after_s") if at in hit else None
+        wait_s = e.params.get("retry_after_s") if at in faults_by_place else None
         if isinstance(wait_s, int | float) and wait_s > 0:
-            met = met or {(at, e.fault, e.injection) for _, e, at in history.placed(events.FaultWitnessed)}
-            if (at, e.fault, e.injection) in met:
-                found[at] = float(wait_s)
-    return found
+            witnessed = witnessed or {(at, e.fault, e.injection) for _, e, at in history.placed(events.FaultWitnessed)}
+            if (at, e.fault, e.injection) in witnessed:
+                waits[at] = float(wait_s)
+    return waits
 
 
-def _taken(history: History) -> Iterable[tuple[str | None, str]]:
+def _find_trusted_replies(history: History) -> Iterable[tuple[str | None, str]]:
     """The trials with each fault whose reply was taken for right."""
     last = {at[:3]: call for _, call, at in history.placed(events.CallFinished)}
-    found = []
+    trusted = []
     for _, event, at in history.placed(events.FaultWitnessed):
         call = last.get(at[:3])
         if call is None or call.attempt != event.attempt:
             continue
         of_success = call.status is not None and call.status < 400
-        if call.ok or layer(event.fault) == "stream" or (of_success and unusable(event.fault)):
-            found.append((at, event.fault))
-    anew = _asked_anew(history, {at[0] for at, _ in found}) if found else ()
-    return [(at[0], fault) for at, fault in found if at[:3] not in anew]
+        if call.ok or find_layer(event.fault) == "stream" or (of_success and describe_unusable(event.fault)):
+            trusted.append((at, event.fault))
+    asked_again = _find_reasked(history, {at[0] for at, _ in trusted}) if trusted else ()
+    return [(at[0], fault) for at, fault in trusted if at[:3] not in asked_again]
 
 
-def _asked_anew(history: History, trials: set[str | None]) -> set[tuple[str | None, str, int]]:
+def _find_reasked(history: History, trials: set[str | None]) -> set[tuple[str | None, str, int]]:
     """The requests of these trials after which the same call was made again as another request, since they had been
     answered."""
-    found: set[tuple[str | None, str, int]] = set()
+    requests: set[tuple[str | None, str, int]] = set()
     last: dict[tuple[str | None, str, str], int] = {}
     for record, event in history.of(events.CallStarted):
         if record.trial in trials:
-            wanted = (record.trial, event.target, canonical([event.tool, event.arguments]))
-            if (before := last.get(wanted, event.request)) < event.request:
-                found.add((record.trial, event.target, before))
-            last[wanted] = event.request
-    return found
+            call_key = (record.trial, event.target, canonical([event.tool, event.arguments]))
+            if (earlier := last.get(call_key, event.request)) < event.request:
+                requests.add((record.trial, event.target, earlier))
+            last[call_key] = event.request
+    return requests
 
 
-def tried_again(history: History) -> list[Again]:
+def find_further_attempts(history: History) -> list[FurtherAttempt]:
     """Every attempt that began after the attempt before it had failed, in the order of time. A fallback goes elsewhere,
     so it is none, nor is an attempt after one that was given up."""
     further = [(record, event) for record, event in history.of(events.CallStarted) if event.attempt > 1]
     if not further:
         return []
-    around, gone = {at for _, _, at in history.placed(events.Fallback)}, history.given_up
-    ends = {at: (record.t, e) for record, e, at in history.placed(events.CallFinished) if at not in gone}
-    found = []
+    fallbacks, dropped = {at for _, _, at in history.placed(events.Fallback)}, history.given_up
+    ends = {at: (record.t, e) for record, e, at in history.placed(events.CallFinished) if at not in dropped}
+    retried = []
     for record, event in further:
-        before = (record.trial, event.target, event.request, event.attempt - 1)
-        end_t, end = ends.get(before, (0.0, None))
-        elsewhere = (record.trial, event.target, event.request, event.attempt) in around
+        previous = (record.trial, event.target, event.request, event.attempt - 1)
+        end_t, end = ends.get(previous, (0.0, None))
+        elsewhere = (record.trial, event.target, event.request, event.attempt) in fallbacks
         if end is not None and not end.ok and record.t >= end_t and not elsewhere:
-            found.append(Again(before, end, record.t - end_t))
-    return found
+            retried.append(FurtherAttempt(previous, end, record.t - end_t))
+    return retried
 
 
-def may_pass(call: events.CallFinished) -> bool:
+def is_transient(call: events.CallFinished) -> bool:
     """True for an end without a reply, 429 and 5xx: the same call may succeed later."""
     if call.status is None:
         return call.error in ENDS
     return call.status == 429 or call.status >= 500
 
 
-def refused(call: events.CallFinished) -> bool:
+def is_refused_for_good(call: events.CallFinished) -> bool:
     """True for a 4xx that the same call meets again."""
-    return call.status is not None and 400 <= call.status < 500 and call.status not in PASSING
+    return call.status is not None and 400 <= call.status < 500 and call.status not in TRANSIENT_STATUSES

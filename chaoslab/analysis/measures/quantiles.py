@@ -19,12 +19,12 @@ class Quantiles:
         self.add([*values])
 
     @classmethod
-    def of(cls, *parts: Quantiles) -> Quantiles:
+    def of(cls, *others: Quantiles) -> Quantiles:
         """Those of all values of some others."""
-        found = cls()
-        for part in parts:
-            found.add(part._values)
-        return found
+        merged = cls()
+        for quantiles in others:
+            merged.add(quantiles._values)
+        return merged
 
     def __len__(self) -> int:
         return len(self._values)
@@ -32,8 +32,8 @@ class Quantiles:
     def __repr__(self) -> str:
         return f"Quantiles(n={len(self)}, {[self.at(share / 4) for share in range(5)] if self else 'no value'})"
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Quantiles) and sorted(self._values) == sorted(other._values)
+    def __eq__(self, second: object) -> bool:
+        return isinstance(second, Quantiles) and sorted(self._values) == sorted(second._values)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -48,15 +48,15 @@ class Quantiles:
         """The value at a share from 0 to 1. There has to be one."""
         if not self._ranked:
             self._values, self._ranked = array("d", sorted(self._values)), True
-        return _between(self._values, share)
+        return _interpolate(self._values, share)
 
 
-def percentile(values: Sequence[float], share: float) -> float:
+def compute_percentile(values: Sequence[float], share: float) -> float:
     """The percentile of some values."""
-    return _between(sorted(values), share)
+    return _interpolate(sorted(values), share)
 
 
-def _between(ranked: Sequence[float], share: float) -> float:
-    place = share * (len(ranked) - 1)
-    low = ranked[math.floor(place)]
-    return low + (ranked[math.ceil(place)] - low) * (place - math.floor(place))
+def _interpolate(ranked: Sequence[float], share: float) -> float:
+    rank = share * (len(ranked) - 1)
+    low = ranked[math.floor(rank)]
+    return low + (ranked[math.ceil(rank)] - low) * (rank - math.floor(rank))

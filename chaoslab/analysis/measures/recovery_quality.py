@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 
 from chaoslab.analysis.measures.intervals import Interval, mean_interval
-from chaoslab.analysis.measures.trials import Beside, TrialTable
+from chaoslab.analysis.measures.trials import Comparison, TrialTable
 from chaoslab.analysis.verdict.ledger import FindingKind
 from chaoslab.analysis.verdict.table import ENDED_OPEN, Verdict
 from chaoslab.core.events import FaultWitnessed, PromptStarted
@@ -45,7 +45,7 @@ class RecoveryQuality:
 
 
 @dataclass
-class Recovered:
+class RecoveredTrials:
     """Collects the parts that a trial's own events show, of the judged trials of batches that met a fault."""
 
     own: dict[str, tuple[float, float, float]] = field(default_factory=dict)
@@ -55,70 +55,74 @@ class Recovered:
         self._known: dict[tuple[float, float, float], tuple[float, float, float]] = {}
 
     def take(self, history: History, verdicts: Mapping[str, Verdict]) -> None:
-        met = {record.trial for record, _ in history.of(FaultWitnessed)}
+        faulted = {record.trial for record, _ in history.of(FaultWitnessed)}
         started = {record.trial: event for record, event in history.of(PromptStarted)}
         for trial, verdict in verdicts.items():
-            if trial in met and trial in started and verdict.outcome not in ENDED_OPEN:
-                self.add(trial, _own(verdict, started[trial]))
+            if trial in faulted and trial in started and verdict.outcome not in ENDED_OPEN:
+                self.add(trial, _read_parts(verdict, started[trial]))
 
-    def add(self, trial: str, own: tuple[float, float, float]) -> None:
+    def add(self, trial: str, trial_parts: tuple[float, float, float]) -> None:
         """Adds a trial. Most trials are alike, and their parts are kept once."""
-        self.own[trial] = self._known.setdefault(own, own)
+        self.own[trial] = self._known.setdefault(trial_parts, trial_parts)
 
     def result(self, trials: TrialTable) -> RecoveryQuality | None:
         """The quality. `trials`: those of the run."""
         if not self.own:
             return None
-        beside = dict(trials.beside_calm)
-        found = [_parts(own, beside.get(trial)) for trial, own in self.own.items()]
-        each = [weighted(parts) for parts in found]
-        known = {name: [parts[name] for parts in found if name in parts] for name in WEIGHTS}
-        mean = fmean(each)
+        comparisons = dict(trials.beside_calm)
+        trial_parts = [_complete_parts(shown_parts, comparisons.get(trial)) for trial, shown_parts in self.own.items()]
+        qualities = [weighted_mean(parts) for parts in trial_parts]
+        values_by_part = {name: [parts[name] for parts in trial_parts if name in parts] for name in WEIGHTS}
+        mean = fmean(qualities)
         prompts = trials.prompts(self.own)
         return RecoveryQuality(
-            n=len(found),
+            n=len(trial_parts),
             quality=mean,
-            interval=mean_interval(each, prompts if len({*prompts}) > 1 else None),
-            grade=next(grade for least, grade in GRADES if mean >= least),
-            parts={name: fmean(values) for name, values in known.items() if values},
-            each=dict(zip(self.own, each, strict=True)),
+            interval=mean_interval(qualities, prompts if len({*prompts}) > 1 else None),
+            grade=next(grade for threshold, grade in GRADES if mean >= threshold),
+            parts={name: fmean(values) for name, values in values_by_part.items() if values},
+            each=dict(zip(self.own, qualities, strict=True)),
         )
 
 
-def recovery_quality(history: History, verdicts: Mapping[str, Verdict]) -> RecoveryQuality | None:
+def compute_recovery_quality(history: History, verdicts: Mapping[str, Verdict]) -> RecoveryQuality | None:
     """The quality over a run; None if no judged trial met a fault."""
-    found = Recovered()
-    found.take(history, verdicts)
-    return found.result(TrialTable.of(history, {trial: str(verdict.outcome) for trial, verdict in verdicts.items()}))
+    recovered = RecoveredTrials()
+    recovered.take(history, verdicts)
+    return recovered.result(
+        TrialTable.of(history, {trial: str(verdict.outcome) for trial, verdict in verdicts.items()})
+    )
 
 
-def _own(verdict: Verdict, started: PromptStarted) -> tuple[float, float, float]:
-    stated = len(started.facts) + len(started.effects or ())
-    lacking = sum(finding.kind in (FindingKind.LOST, FindingKind.FACT) for finding in verdict.evidence)
+def _read_parts(verdict: Verdict, started: PromptStarted) -> tuple[float, float, float]:
+    stated_count = len(started.facts) + len(started.effects or ())
+    missing = sum(finding.kind in (FindingKind.LOST, FindingKind.FACT) for finding in verdict.evidence)
     answered = not any(finding.kind is FindingKind.NO_ANSWER for finding in verdict.evidence)
-    complete = max(0.0, 1 - lacking / stated) if stated and answered else float(verdict.outcome == "correct")
-    return float(str(verdict.outcome) in HONEST), complete, float(not verdict.harm)
+    completeness = (
+        max(0.0, 1 - missing / stated_count) if stated_count and answered else float(verdict.outcome == "correct")
+    )
+    return float(str(verdict.outcome) in HONEST), completeness, float(not verdict.harm)
 
 
-def _parts(own: tuple[float, float, float], beside: Beside | None) -> dict[str, float]:
-    correctness, complete, state = own
-    found = {"correctness": correctness, "completeness": complete}
-    if beside is not None:
-        for name, took, calm in (
-            ("timeliness", beside.took_s, beside.calm_s),
-            ("efficiency", beside.calls, beside.calm_calls),
+def _complete_parts(shown_parts: tuple[float, float, float], comparison: Comparison | None) -> dict[str, float]:
+    correctness, completeness, state = shown_parts
+    parts = {"correctness": correctness, "completeness": completeness}
+    if comparison is not None:
+        for name, actual, baseline in (
+            ("timeliness", comparison.took_s, comparison.calm_s),
+            ("efficiency", comparison.calls, comparison.calm_calls),
         ):
-            if took is not None and calm is not None:
-                found[name] = 1.0 if took <= calm else calm / took
-    found["state"] = state
-    return found
+            if actual is not None and baseline is not None:
+                parts[name] = 1.0 if actual <= baseline else baseline / actual
+    parts["state"] = state
+    return parts
 
 
-def weighted(parts: Mapping[str, float]) -> float:
+def weighted_mean(parts: Mapping[str, float]) -> float:
     """The weighted mean of the known parts."""
-    found = weights = 0.0
+    total = weights = 0.0
     for name, value in parts.items():
         weight = WEIGHTS[name]
-        found += weight * value
+        total += weight * value
         weights += weight
-    return found / weights
+    return total / weights

@@ -20,9 +20,9 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from chaoslab.analysis.measures.intervals import H, Rate, by_prompt, least_over, rate_of, rate_over
+from chaoslab.analysis.measures.intervals import H, Rate, count_by_prompt, lower_bound, rate_flags, rate_shares
 from chaoslab.analysis.measures.mttr import Recovery
-from chaoslab.analysis.measures.trials import Beside, TrialFigures, TrialTable
+from chaoslab.analysis.measures.trials import Comparison, TrialFigures, TrialTable
 from chaoslab.analysis.verdict.standing import Count, Standing, Standings
 
 OBJECTIVES = (0.9, 0.95, 0.99, 0.999)
@@ -70,86 +70,87 @@ class Reliability:
     parts: Mapping[str, float]
 
 
-def reliability_of(trials: TrialTable, standings: Standings, recovered: Recovery | None) -> Reliability | None:
+def compute_reliability(trials: TrialTable, standings: Standings, recovered: Recovery | None) -> Reliability | None:
     """The reliability over these trials. `recovered`: None if it is not known."""
-    found = standings.of_all(trials.keys, [trial.outcome for trial in trials.rows])
-    count = Count.of(found)
+    trial_standings = standings.of_all(trials.keys, [trial.outcome for trial in trials.rows])
+    count = Count.of(trial_standings)
     judged = [
         (trial, standing is Standing.WELL)
-        for trial, standing in zip(trials.rows, found, strict=True)
+        for trial, standing in zip(trials.rows, trial_standings, strict=True)
         if standing is not Standing.OPEN
     ]
-    available = _rate(judged)
+    available = _rate_well(judged)
     if available is None:
         return None
     busy_s = math.fsum(trial.took_s for trial, _ in judged if trial.took_s is not None)
     failed = count.bad
     # An open trial proves nothing, so it may have ended badly.
     prompts = (trial.asked for trial in trials.rows)
-    counts = by_prompt((standing is Standing.WELL for standing in found), prompts)
-    proven = least_over([*counts.values()], ONE_SIDED)
-    nines = nines_of(proven)
-    of_handled = _rate([each for each in judged if each[0].met])
-    swift = _swiftness(beside for _, beside in trials.beside_calm if beside is not None)
+    counts = count_by_prompt((standing is Standing.WELL for standing in trial_standings), prompts)
+    proven = lower_bound([*counts.values()], ONE_SIDED)
+    nines = count_nines(proven)
+    of_handled = _rate_well([judged_trial for judged_trial in judged if judged_trial[0].met])
+    swiftness = _mean_swiftness(beside for _, beside in trials.beside_calm if beside is not None)
     parts = {
         "availability": available.value,
         "error handling": None if of_handled is None else of_handled.value,
-        "latency": swift,
+        "latency": swiftness,
         "recovery": recovered.recovered / recovered.n if recovered is not None and recovered.n else None,
     }
-    known = {name: value for name, value in parts.items() if value is not None}
+    known_parts = {name: value for name, value in parts.items() if value is not None}
     return Reliability(
         available=available,
         handled=of_handled,
         nines=nines,
         proven=proven,
-        next_needs=trials_for(nines + 1),
-        budgets=[error_budget(objective, available) for objective in OBJECTIVES],
+        next_needs=count_trials_needed(nines + 1),
+        budgets=[compute_error_budget(objective, available) for objective in OBJECTIVES],
         busy_s=busy_s,
         mtbf_s=busy_s / failed if failed and busy_s else None,
         mtbf_least_s=busy_s / -math.log(ONE_SIDED) if busy_s and not failed else None,
-        score=sum(WEIGHTS[name] * value for name, value in known.items()) / sum(WEIGHTS[name] for name in known),
-        parts=known,
+        score=sum(WEIGHTS[name] * value for name, value in known_parts.items())
+        / sum(WEIGHTS[name] for name in known_parts),
+        parts=known_parts,
     )
 
 
 def rate_judged(standings: Iterable[Standing], prompts: Iterable[Hashable]) -> Rate | None:
     """The rate of well trials among the judged; None if none was judged. `prompts`: that of each standing."""
-    return rate_of([*judged_by_prompt(standings, prompts).values()])
+    return rate_shares([*count_judged_by_prompt(standings, prompts).values()])
 
 
-def judged_by_prompt(standings: Iterable[Standing], prompts: Iterable[H]) -> dict[H, tuple[int, int]]:
+def count_judged_by_prompt(standings: Iterable[Standing], prompts: Iterable[H]) -> dict[H, tuple[int, int]]:
     """By prompt, the trials that ended well and those that were judged. `prompts`: that of each standing."""
-    judged = [each for each in zip(standings, prompts, strict=True) if each[0] is not Standing.OPEN]
-    return by_prompt((standing is Standing.WELL for standing, _ in judged), (prompt for _, prompt in judged))
+    judged = [pair for pair in zip(standings, prompts, strict=True) if pair[0] is not Standing.OPEN]
+    return count_by_prompt((standing is Standing.WELL for standing, _ in judged), (prompt for _, prompt in judged))
 
 
-def _rate(judged: Sequence[tuple[TrialFigures, bool]]) -> Rate | None:
-    return rate_over((well for _, well in judged), (trial.asked for trial, _ in judged))
+def _rate_well(judged: Sequence[tuple[TrialFigures, bool]]) -> Rate | None:
+    return rate_flags((well for _, well in judged), (trial.asked for trial, _ in judged))
 
 
-def nines_of(share: float) -> int:
+def count_nines(share: float) -> int:
     """The number of nines: 0.995 has two. No more than nine are told apart."""
     return sum(share >= 1 - 10.0**-k for k in range(1, NINES_MAX + 1))
 
 
-def trials_for(nines: int) -> int:
+def count_trials_needed(nines: int) -> int:
     """The fewest trials of one prompt, or prompts, all of which end well, that prove so many nines at 95 %."""
     return math.ceil(math.log(ONE_SIDED) / math.log1p(-(10.0**-nines)))
 
 
-def error_budget(objective: float, well: Rate) -> ErrorBudget:
+def compute_error_budget(objective: float, well: Rate) -> ErrorBudget:
     """The budget of `objective` (below 1) over trials, of which such a rate ended well."""
     allowed, failed = well.total * (1 - objective), well.total - well.count
-    kept = True if well.interval.low >= objective else False if well.interval.high < objective else None
-    return ErrorBudget(objective, allowed, failed, max(0.0, allowed - failed) / allowed, failed / allowed, kept)
+    is_kept = True if well.interval.low >= objective else False if well.interval.high < objective else None
+    return ErrorBudget(objective, allowed, failed, max(0.0, allowed - failed) / allowed, failed / allowed, is_kept)
 
 
-def _swiftness(found: Iterable[Beside]) -> float | None:
+def _mean_swiftness(comparisons: Iterable[Comparison]) -> float | None:
     """The mean over the trials of the time without faults over their own, at most 1; None without any."""
     shares = [
-        1.0 if one.took_s <= one.calm_s else one.calm_s / one.took_s
-        for one in found
-        if one.took_s is not None and one.calm_s is not None
+        1.0 if comparison.took_s <= comparison.calm_s else comparison.calm_s / comparison.took_s
+        for comparison in comparisons
+        if comparison.took_s is not None and comparison.calm_s is not None
     ]
     return fmean(shares) if shares else None

@@ -10,18 +10,18 @@ from pathlib import Path
 from chaoslab.analysis.measures._amplification import Amplification
 from chaoslab.analysis.measures._calls import CallCount, Passed, Spent, Throughput
 from chaoslab.analysis.measures._findings import Findings
-from chaoslab.analysis.measures._grounds import Grounds, Success, grounds, success
-from chaoslab.analysis.measures.cost import Costs, costs_of
+from chaoslab.analysis.measures._grounds import Grounds, Success, summarize_grounds, summarize_success
+from chaoslab.analysis.measures.cost import Costs, compute_costs
 from chaoslab.analysis.measures.errors import ErrorCounts
 from chaoslab.analysis.measures.faults import Damage, Disturbance, FaultCount, InjectionCount, UnexplainedFailure, Unmet
-from chaoslab.analysis.measures.impact import Impacts, impacts_of
-from chaoslab.analysis.measures.latency import Attempts, StreamTimes, streamed
+from chaoslab.analysis.measures.impact import Impacts, compute_impacts
+from chaoslab.analysis.measures.latency import Attempts, StreamTimes, summarize_streams
 from chaoslab.analysis.measures.mttr import Mttr
 from chaoslab.analysis.measures.recovery_quality import RecoveryQuality
-from chaoslab.analysis.measures.reliability import Reliability, reliability_of
+from chaoslab.analysis.measures.reliability import Reliability, compute_reliability
 from chaoslab.analysis.measures.trials import TrialTable
 from chaoslab.analysis.verdict.guard import Section
-from chaoslab.analysis.verdict.standing import Standing, StandingOfEach, Standings
+from chaoslab.analysis.verdict.standing import Standing, Standings, TrialStandings
 from chaoslab.analysis.verdict.table import Verdict
 from chaoslab.base.garbage import no_garbage
 from chaoslab.core.events import RunFinished, RunStarted, Usage
@@ -115,16 +115,20 @@ class RunReport:
     @property
     def untried(self) -> list[str]:
         """The injections that no attempt was for, if there was none for any; else nothing."""
-        found = self.delivered.value.by_injection
-        return [] if any(one.eligible for one in found) else [one.injection for one in found]
+        injections = self.delivered.value.by_injection
+        return (
+            []
+            if any(injection.eligible for injection in injections)
+            else [injection.injection for injection in injections]
+        )
 
     @classmethod
     @no_garbage()
     def of(cls, history: History) -> RunReport:
         """The report on a run's history."""
-        found = Findings()
-        found.take(history)
-        return cls._of(found, history.notes, history.rulings)
+        findings = Findings()
+        findings.take(history)
+        return cls._of(findings, history.notes, history.rulings)
 
     @classmethod
     @no_garbage()
@@ -132,73 +136,80 @@ class RunReport:
         """The report on the run in a folder, read once. The run is not held as a whole, but where its lines are out of
         order or its trials side by side. Raises FileNotFoundError: no such folder, or no log in it. OSError: a log
         cannot be read."""
-        stream, found = TrialStream(folder), Findings()
+        stream, findings = TrialStream(folder), Findings()
         try:
-            for part in stream:
-                found.take(part)
+            for history in stream:
+                findings.take(history)
         except Unordered:
             # Where trials go side by side there is no cut between them, so the history is taken as a whole.
             return cls.of(History.read(folder))
-        return cls._of(found, stream.notes, stream.rulings)
+        return cls._of(findings, stream.notes, stream.rulings)
 
     @classmethod
-    def _of(cls, found: Findings, notes: Sequence[str], rulings: Rulings | None) -> RunReport:
-        found.end(rulings.by_trial if rulings is not None else ())
-        rulings = rulings.of_whole(found.torn) if rulings is not None else None
-        rows, stated = found.rows, found.stated
+    def _of(cls, findings: Findings, notes: Sequence[str], rulings: Rulings | None) -> RunReport:
+        findings.end(rulings.by_trial if rulings is not None else ())
+        rulings = rulings.of_whole(findings.torn) if rulings is not None else None
+        rows, judgeable = findings.rows, findings.stated
         standings = Standings(rulings.by_trial if rulings is not None else {})
-        of_each = StandingOfEach(standings, found.verdicts)
-        finished = found.finished
-        lost = max(0, finished.processed - len(found.trials)) if finished is not None else 0
-        recovery = found.recovery.section(lambda taken: taken.result(found.verdicts))
-        attempts = found.attempts.section(lambda taken: taken.result())
+        trial_standings = TrialStandings(standings, findings.verdicts)
+        finished = findings.finished
+        lost_trials = max(0, finished.processed - len(findings.trials)) if finished is not None else 0
+        recovery = findings.recovery.section(lambda measure: measure.result(findings.verdicts))
+        attempts = findings.attempts.section(lambda measure: measure.result())
         return cls(
-            name=found.name,
-            started=found.started,
-            finished=found.finished,
-            running=found.running,
+            name=findings.name,
+            started=findings.started,
+            finished=findings.finished,
+            running=findings.running,
             notes=tuple(notes),
-            trials=tuple(found.trials),
-            torn=found.torn,
-            began_t=found.began_t or 0.0,
-            of_functions=found.of_functions,
-            judgeable=stated,
-            knows_usage=found.has(Usage),
-            verdicts=found.verdicts,
+            trials=tuple(findings.trials),
+            torn=findings.torn,
+            began_t=findings.began_t or 0.0,
+            of_functions=findings.of_functions,
+            judgeable=judgeable,
+            knows_usage=findings.has(Usage),
+            verdicts=findings.verdicts,
             rulings=rulings,
-            standings=of_each,
+            standings=trial_standings,
             # a cut log has witnesses of trials that it lacks
-            met={trial: len(there) for trial, there in found.met.items() if trial in found.verdicts},
+            met={trial: len(faults_met) for trial, faults_met in findings.met.items() if trial in findings.verdicts},
             figures=rows.section(lambda trials: trials),
-            grounds=Section.of(lambda: grounds(found.verdicts.values())),
+            grounds=Section.of(lambda: summarize_grounds(findings.verdicts.values())),
             success=Section.of(
-                lambda: success(
-                    [*found.verdicts.values()], [*of_each.values()], rows.measure.prompts(found.verdicts), lost=lost
+                lambda: summarize_success(
+                    [*findings.verdicts.values()],
+                    [*trial_standings.values()],
+                    rows.measure.prompts(findings.verdicts),
+                    lost=lost_trials,
                 )
             ),
-            delivered=found.delivery.section(lambda taken: Delivered(taken.by_injection(), taken.by_fault)),
-            not_met=found.not_met.section(lambda taken: NotMet(taken.result(), found.delivery.measure.scheduled)),
-            disturbance=found.disturbances.section(lambda taken: taken.result()),
-            uninjected=found.uninjected.section(lambda taken: taken.result()),
-            damage=found.uninjected.section(lambda taken: taken.damage),
-            impacts=rows.section(lambda trials: impacts_of(trials, standings, damaged=found.damaged)),
+            delivered=findings.delivery.section(lambda measure: Delivered(measure.by_injection(), measure.by_fault)),
+            not_met=findings.not_met.section(
+                lambda measure: NotMet(measure.result(), findings.delivery.measure.scheduled)
+            ),
+            disturbance=findings.disturbances.section(lambda measure: measure.result()),
+            uninjected=findings.uninjected.section(lambda measure: measure.result()),
+            damage=findings.uninjected.section(lambda measure: measure.damage),
+            impacts=rows.section(lambda trials: compute_impacts(trials, standings, damaged=findings.damaged)),
             recovery=recovery,
-            calls=found.calls.section(lambda taken: taken),
+            calls=findings.calls.section(lambda measure: measure),
             attempts=attempts,
-            streamed=Section.of(lambda: streamed(attempts.value)),
-            usage=found.usage.section(lambda taken: taken.result()),
-            budgets=found.budgets.section(lambda taken: taken.result(setting=not found.of_functions)),
-            warnings=Section.of(lambda: found.warnings),
-            throughput=found.throughput.section(lambda taken: taken.result()),
-            errors=found.errors.section(lambda taken: taken.result()),
-            amplification=found.amplification.section(lambda taken: taken.result()),
+            streamed=Section.of(lambda: summarize_streams(attempts.value)),
+            usage=findings.usage.section(lambda measure: measure.result()),
+            budgets=findings.budgets.section(lambda measure: measure.result(setting=not findings.of_functions)),
+            warnings=Section.of(lambda: findings.warnings),
+            throughput=findings.throughput.section(lambda measure: measure.result()),
+            errors=findings.errors.section(lambda measure: measure.result()),
+            amplification=findings.amplification.section(lambda measure: measure.result()),
             reliability=rows.section(
                 lambda trials: (
-                    reliability_of(trials, standings, None if found.left_out else recovery.value.overall)
-                    if stated or rulings
+                    compute_reliability(trials, standings, None if findings.left_out else recovery.value.overall)
+                    if judgeable or rulings
                     else None
                 )
             ),
-            recovery_quality=found.quality.section(lambda taken: taken.result(rows.measure) if stated else None),
-            costs=rows.section(costs_of),
+            recovery_quality=findings.quality.section(
+                lambda measure: measure.result(rows.measure) if judgeable else None
+            ),
+            costs=rows.section(compute_costs),
         )

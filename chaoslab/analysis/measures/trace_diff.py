@@ -34,7 +34,7 @@ class Difference:
     now: Any
 
 
-def tell(records: Iterable[Record], trial: str) -> Story:
+def build_story(records: Iterable[Record], trial: str) -> Story:
     """The story of that trial."""
     history = History(record for record in records if record.trial == trial)
     story: Story = {}
@@ -43,22 +43,22 @@ def tell(records: Iterable[Record], trial: str) -> Story:
         event = record.event
         match event:
             case events.CallStarted():
-                _at(story, event).update({"tool": event.tool, "arguments": event.arguments})
+                _attempt_facts(story, event).update({"tool": event.tool, "arguments": event.arguments})
             case events.CallFinished():
                 end = {"ok": event.ok, "status": event.status, "error": event.error, "via": event.via}
-                _at(story, event).update({**end, "rolled": sorted(event.rolled), "replayed": event.replayed})
+                _attempt_facts(story, event).update({**end, "rolled": sorted(event.rolled), "replayed": event.replayed})
             case _ if isinstance(event, events.Stage):
-                _befell(story, event)
+                _add_fault_event(story, event)
             case events.FaultUnreached():
-                place = f"{event.target} {event.request}"
-                story.setdefault(place, {}).setdefault("not reached by", []).append(event.injection)
+                key = f"{event.target} {event.request}"
+                story.setdefault(key, {}).setdefault("not reached by", []).append(event.injection)
             case events.Retry() | events.Fallback():
-                _at(story, event)[event.kind] = True
+                _attempt_facts(story, event)[event.kind] = True
             case events.Budget():
                 story.setdefault("budget", {}).setdefault(event.limit, []).append([event.mode, event.target])
             case events.Effect():
-                place = " ".join(map(str, (attempt_of(event) or (event.target,))[:2]))
-                happened = story.setdefault(f"effects of {place}", {}).setdefault("happened", [])
+                key = " ".join(map(str, (attempt_of(event) or (event.target,))[:2]))
+                happened = story.setdefault(f"effects of {key}", {}).setdefault("happened", [])
                 happened.append([event.effect, event.content])
             case events.PromptStarted():
                 story["prompt"] = {"asked": event.prompt, "facts": event.facts, "effects": event.effects}
@@ -72,9 +72,9 @@ def tell(records: Iterable[Record], trial: str) -> Story:
     return story
 
 
-def _befell(story: Story, event: events.Stage) -> None:
+def _add_fault_event(story: Story, event: events.Stage) -> None:
     """Adds a fault's event to its place in the story."""
-    fault = _at(story, event)["faults"].setdefault(f"{event.fault} of {event.injection}", {"stages": []})
+    fault = _attempt_facts(story, event)["faults"].setdefault(f"{event.fault} of {event.injection}", {"stages": []})
     stage = STAGES[type(event)]
     if isinstance(event, events.FaultScheduled):
         fault["params"] = event.params
@@ -83,65 +83,75 @@ def _befell(story: Story, event: events.Stage) -> None:
     fault["stages"].append(stage)
 
 
-def _at(story: Story, event: Any) -> dict[str, Any]:
-    return story.setdefault(_place(event), {"faults": {}})
+def _attempt_facts(story: Story, event: Any) -> dict[str, Any]:
+    return story.setdefault(_attempt_label(event), {"faults": {}})
 
 
-def _place(event: Any) -> str:
+def _attempt_label(event: Any) -> str:
     return f"{event.target} {event.request}.{event.attempt}"
 
 
-def compare(was: Story, now: Story) -> Difference | None:
+def compare_stories(was: Story, now: Story) -> Difference | None:
     """The first difference, in the order of the first story; None if there is none."""
-    for place, told in was.items():
-        if place not in now:
-            return Difference(place, "", told, None)
-        if (found := first_unlike(told, now[place])) is not None:
-            return Difference(place, *found)
-    more = next((place for place in now if place not in was), None)
-    return None if more is None else Difference(more, "", None, now[more])
+    for key, facts in was.items():
+        if key not in now:
+            return Difference(key, "", facts, None)
+        if (difference := find_first_difference(facts, now[key])) is not None:
+            return Difference(key, *difference)
+    added = next((key for key in now if key not in was), None)
+    return None if added is None else Difference(added, "", None, now[added])
 
 
-def first_unlike(was: Any, now: Any, path: str = "") -> tuple[str, Any, Any] | None:
+def find_first_difference(was: Any, now: Any, path: str = "") -> tuple[str, Any, Any] | None:
     """The first field that differs in two JSON values: its path, and both values."""
     if isinstance(was, dict) and isinstance(now, dict):
         for key in was | now:
-            here = f"{path}.{key}" if path else str(key)
+            inner_path = f"{path}.{key}" if path else str(key)
             if key not in was or key not in now:
-                return here, was.get(key), now.get(key)
-            if (found := first_unlike(was[key], now[key], here)) is not None:
-                return found
+                return inner_path, was.get(key), now.get(key)
+            if (difference := find_first_difference(was[key], now[key], inner_path)) is not None:
+                return difference
     if isinstance(was, list) and isinstance(now, list) and len(was) == len(now):
         return next(
             (
-                found
+                difference
                 for n, pair in enumerate(zip(was, now, strict=True))
-                if (found := first_unlike(*pair, f"{path}[{n}]"))
+                if (difference := find_first_difference(*pair, f"{path}[{n}]"))
             ),
             None,
         )
     return None if was == now and type(was) is type(now) else (path, was, now)
 
 
-def matter_of_time(records: Iterable[Record], trial: str, found: Difference, *, tool_s: float, model_s: float) -> str:
+def explain_by_timing(
+    records: Iterable[Record], trial: str, difference: Difference, *, tool_s: float, model_s: float
+) -> str:
     """The reason why the difference is only one of the clock, as part of a line; empty if it is none. A delay within
     `FACTOR` of the attempt's deadline may end either way. A closed connection is seen as reset if bytes of its client's
     were still unread."""
     for record in records:
         event = record.event
-        if record.trial != trial or not isinstance(event, events.FaultScheduled) or _place(event) != found.place:
+        if (
+            record.trial != trial
+            or not isinstance(event, events.FaultScheduled)
+            or _attempt_label(event) != difference.place
+        ):
             continue
-        if traits.closes(event.fault) and found.what == "error" and {found.was, found.now} == {"closed", "reset"}:
+        if (
+            traits.closes(event.fault)
+            and difference.what == "error"
+            and {difference.was, difference.now} == {"closed", "reset"}
+        ):
             return f"{event.fault} closes a connection of which not all may have been read"
         deadline_s = model_s if event.target == "model" else tool_s
-        told = [event.params.get(name) for name in ("delay_s", "after_s")]
-        delays = [delay_s for delay_s in told if isinstance(delay_s, int | float)]
+        parameters = [event.params.get(name) for name in ("delay_s", "after_s")]
+        delays = [delay_s for delay_s in parameters if isinstance(delay_s, int | float)]
         if any(deadline_s / FACTOR <= delay_s <= deadline_s * FACTOR for delay_s in delays):
             return f"a delay within a factor of {FACTOR:g} of the deadline"
     return ""
 
 
-def incomparable(records: Iterable[Record], trial: str) -> str:
+def explain_incomparable(records: Iterable[Record], trial: str) -> str:
     """The reason why the trial cannot be compared with one in another world, such as a real disturbance; empty if there
     is none."""
     for record in records:

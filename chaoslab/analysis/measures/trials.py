@@ -13,8 +13,8 @@ from operator import attrgetter, itemgetter
 from statistics import median
 from typing import NamedTuple, Protocol, TypeVar
 
-from chaoslab.analysis.measures._calls import retries
-from chaoslab.analysis.measures.noticed import NOTHING, Noticed, noticed
+from chaoslab.analysis.measures._calls import find_retries
+from chaoslab.analysis.measures.noticed import NOTHING, Noticed, collect_facts
 from chaoslab.core.events import CallStarted, Effect, FaultWitnessed, PromptFinished, PromptStarted, StoryLeftOut, Usage
 from chaoslab.record.effects import find_distinct_effects
 from chaoslab.record.history import History
@@ -70,7 +70,7 @@ class TrialFigures:
         return self.ended and self.prompt is not None and self.outcome not in NO_TIME
 
 
-class Beside(NamedTuple):
+class Comparison(NamedTuple):
     """A trial's seconds and attempts at calls, and those of its twin, or the median of the trials of its prompt that
     met no fault. None: unknown."""
 
@@ -95,17 +95,17 @@ class TrialTable:
     @classmethod
     def of(cls, history: History, outcomes: Mapping[str, str]) -> TrialTable:
         """The trials of a whole run."""
-        found = cls()
-        found.take(history, outcomes)
-        found.end()
-        return found
+        table = cls()
+        table.take(history, outcomes)
+        table.end()
+        return table
 
     def end(self) -> None:
         """To be called after the last batch. What never began, or is outside of trials, comes last, by key: else its
         place would tell where a batch ended."""
-        others = [n for n, row in enumerate(self.rows) if row.prompt is None]
-        last = sorted([(self.keys[n], self.rows[n]) for n in others], key=itemgetter(0))
-        for n in reversed(others):
+        outside_indices = [n for n, row in enumerate(self.rows) if row.prompt is None]
+        last = sorted([(self.keys[n], self.rows[n]) for n in outside_indices], key=itemgetter(0))
+        for n in reversed(outside_indices):
             del self.keys[n], self.rows[n]
         for key, row in last:
             self.keys.append(key)
@@ -115,76 +115,79 @@ class TrialTable:
         """Adds the trials of a batch. `outcomes`: those of its trials."""
         rows = {trial: TrialFigures(outcome=outcomes.get(trial)) for trial in history.trials}
 
-        def row(trial: str | None) -> TrialFigures:
+        def row_of(trial: str | None) -> TrialFigures:
             key = trial or ""
             if key not in rows:
                 rows[key] = TrialFigures(outcome=outcomes.get(key))
             return rows[key]
 
         self._begun(history, rows)
-        met: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
+        fault_counts: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
         for record, fault in history.of(FaultWitnessed):
             if record.trial is not None:
-                met[record.trial][fault.fault, fault.target] += 1
-        for key, faults in met.items():
-            row(key).met = self._same(tuple(faults.items()))
+                fault_counts[record.trial][fault.fault, fault.target] += 1
+        for key, faults in fault_counts.items():
+            row_of(key).met = self._same(tuple(faults.items()))
         called: dict[str | None, set[str]] = defaultdict(set)
         for (trial, target), count in Counter(map(itemgetter(0, 1), history.made)).items():
             called[trial].add(target)
-            row(trial).attempts += count
-        for at, there in called.items():
-            row(at).called |= there
+            row_of(trial).attempts += count
+        for trial_key, targets in called.items():
+            row_of(trial_key).called |= targets
         for _, end, at_call in history.failed:
-            row(at_call[0]).failed += not end.ok and at_call not in history.given_up
-        for trial, *_ in retries(history):
-            row(trial).retries += 1
-        seen = noticed(history)
-        for at, count in Counter([record.trial for record, _ in history.of(CallStarted)]).items():
-            row(at).calls += count
+            row_of(at_call[0]).failed += not end.ok and at_call not in history.given_up
+        for trial, *_ in find_retries(history):
+            row_of(trial).retries += 1
+        noticed_facts = collect_facts(history)
+        for trial_key, count in Counter([record.trial for record, _ in history.of(CallStarted)]).items():
+            row_of(trial_key).calls += count
         for record, left_out in history.of(StoryLeftOut):
-            of = row(record.trial)
-            of.calls = of.attempts = sum(left_out.calls.values())
-            of.called |= frozenset(left_out.calls)
-            of.met = self._same(
+            figures = row_of(record.trial)
+            figures.calls = figures.attempts = sum(left_out.calls.values())
+            figures.called |= frozenset(left_out.calls)
+            figures.met = self._same(
                 tuple(((fault, target), n) for fault, by in left_out.met.items() for target, n in by.items())
             )
-        self._spent(history, row)
-        for key, each in rows.items():
-            each.called = self._same(each.called)
-            each.noticed = self._same(seen.get(key or None, NOTHING))
-            self.add(key, each)
+        self._spent(history, row_of)
+        for key, figures_row in rows.items():
+            figures_row.called = self._same(figures_row.called)
+            figures_row.noticed = self._same(noticed_facts.get(key or None, NOTHING))
+            self.add(key, figures_row)
 
     def add(self, key: str, trial: TrialFigures) -> None:
         """Adds the figures of a trial."""
         self.keys.append(key)
         if len(self._alike) < ALIKE_MAX:
-            trial = self._alike.setdefault(_figures(trial), trial)
+            trial = self._alike.setdefault(_all_figures(trial), trial)
         self.rows.append(trial)
 
     def _begun(self, history: History, rows: Mapping[str, TrialFigures]) -> None:
         for record, event in history.of(PromptStarted):
             if record.trial is not None:
-                of = rows[record.trial]
-                of.prompt = self._same((event.prompt_index, event.prompt))
-                of.twin_s, of.twin_calls = self._same(event.twin_s), event.twin_calls
-                known = event.twin_s is not None or event.twin_calls is not None
-                stated = known and event.effects is not None and event.stated
-                of.twin_effects = len(event.effects or ()) if stated else None
+                figures = rows[record.trial]
+                figures.prompt = self._same((event.prompt_index, event.prompt))
+                figures.twin_s, figures.twin_calls = self._same(event.twin_s), event.twin_calls
+                has_twin_figures = event.twin_s is not None or event.twin_calls is not None
+                has_twin_effects = has_twin_figures and event.effects is not None and event.stated
+                figures.twin_effects = len(event.effects or ()) if has_twin_effects else None
 
     def _spent(self, history: History, row: _Row) -> None:
         for record, answer in history.of(Usage):
-            of = row(record.trial)
-            of.tokens += answer.prompt_tokens + answer.completion_tokens
-            of.usd, of.unpriced = _plus(of.usd, answer.cost_usd or 0), of.unpriced or answer.cost_usd is None
-        had = Counter(record.trial for record, _ in find_distinct_effects(history.of(Effect)))
-        for at, count in had.items():
-            row(at).effects += count
+            figures = row(record.trial)
+            figures.tokens += answer.prompt_tokens + answer.completion_tokens
+            figures.usd, figures.unpriced = (
+                _add_exactly(figures.usd, answer.cost_usd or 0),
+                figures.unpriced or answer.cost_usd is None,
+            )
+        effect_counts = Counter(record.trial for record, _ in find_distinct_effects(history.of(Effect)))
+        for trial_key, count in effect_counts.items():
+            row(trial_key).effects += count
         for record, end in history.of(PromptFinished):
-            of, known = row(record.trial), not math.isnan(end.duration_s)
+            figures, is_known = row(record.trial), not math.isnan(end.duration_s)
             took_s = self._same(end.duration_s)
-            of.ended, of.took_s, of.drew = True, took_s if known else None, end.drew
-            if known:
-                of.spent_s = _plus(of.spent_s, took_s)
+            figures.ended, figures.took_s, figures.drew = True, took_s if is_known else None, end.drew
+            if is_known:
+                figures.spent_s = _add_exactly(figures.spent_s, took_s)
 
     def _same(self, value: H_) -> H_:
         """The equal value that was kept first: most trials are alike."""
@@ -202,8 +205,8 @@ class TrialTable:
     @property
     def drew(self) -> bool | None:
         """True if one of the trials drew chance of its own; None: no trial tells."""
-        told = [row.drew for row in self.rows if row.drew is not None]
-        return any(told) if told else None
+        known = [row.drew for row in self.rows if row.drew is not None]
+        return any(known) if known else None
 
     @property
     def took_s(self) -> list[float]:
@@ -211,50 +214,55 @@ class TrialTable:
         return [row.took_s for row in self.rows if row.prompt is not None and row.took_s is not None]
 
     @cached_property
-    def beside_calm(self) -> Sequence[tuple[str, Beside | None]]:
+    def beside_calm(self) -> Sequence[tuple[str, Comparison | None]]:
         """The key of each trial that met a fault, with it beside one without; None if there is none, or its duration is
         not meaningful. To be read after the last batch."""
-        calm = self._calm()
-        found: dict[int, Beside | None] = {}
+        baselines = self._calm()
+        by_trial: dict[int, Comparison | None] = {}
         for trial in self.rows:
-            if trial.met and id(trial) not in found:
-                found[id(trial)] = _beside(trial, calm) if trial.comparable else None
-        return [(key, found[id(trial)]) for key, trial in zip(self.keys, self.rows, strict=True) if trial.met]
+            if trial.met and id(trial) not in by_trial:
+                by_trial[id(trial)] = _compare_trial(trial, baselines) if trial.comparable else None
+        return [(key, by_trial[id(trial)]) for key, trial in zip(self.keys, self.rows, strict=True) if trial.met]
 
     def _calm(self) -> dict[Prompt, tuple[float | None, float | None]]:
         """The median seconds and attempts of the trials without a fault, by prompt."""
-        calm: dict[Prompt, list[TrialFigures]] = defaultdict(list)
+        trials_by_prompt: dict[Prompt, list[TrialFigures]] = defaultdict(list)
         for trial in self.rows:
             if not trial.met and trial.comparable and trial.prompt is not None:
-                calm[trial.prompt].append(trial)
+                trials_by_prompt[trial.prompt].append(trial)
         return {
-            prompt: (_median([t.took_s for t in trials if t.took_s is not None]), _median([t.attempts for t in trials]))
-            for prompt, trials in calm.items()
+            prompt: (
+                _median_or_none([t.took_s for t in trials if t.took_s is not None]),
+                _median_or_none([t.attempts for t in trials]),
+            )
+            for prompt, trials in trials_by_prompt.items()
         }
 
 
-_figures = attrgetter(*(each.name for each in fields(TrialFigures)))
+_all_figures = attrgetter(*(figure.name for figure in fields(TrialFigures)))
 
 
 class _Row(Protocol):
     def __call__(self, trial: str | None, /) -> TrialFigures: ...
 
 
-def _beside(trial: TrialFigures, calm: Mapping[Prompt, tuple[float | None, float | None]]) -> Beside | None:
+def _compare_trial(
+    trial: TrialFigures, baselines: Mapping[Prompt, tuple[float | None, float | None]]
+) -> Comparison | None:
     twin = trial.twin_s is not None or trial.twin_calls is not None
-    if not twin and trial.prompt not in calm:
+    if not twin and trial.prompt not in baselines:
         return None
-    seconds, attempts = (None, None) if trial.prompt is None else calm.get(trial.prompt, (None, None))
+    seconds, attempts = (None, None) if trial.prompt is None else baselines.get(trial.prompt, (None, None))
     seconds = seconds if trial.twin_s is None else trial.twin_s  # the virtual twin of a trial in real time has none
     attempts = attempts if trial.twin_calls is None else trial.twin_calls
-    return Beside(trial.took_s, seconds, trial.attempts, attempts, twin=twin)
+    return Comparison(trial.took_s, seconds, trial.attempts, attempts, twin=twin)
 
 
-def _median(known: list[float]) -> float | None:
-    return median(known) if known else None
+def _median_or_none(values: list[float]) -> float | None:
+    return median(values) if values else None
 
 
-def _plus(sum_: float | Fraction, more: float) -> float | Fraction:
+def _add_exactly(total: float | Fraction, addend: float) -> float | Fraction:
     """The exact sum. One number alone stays as it is."""
     # Exact, so that the rows of cost.py add up to the ledger, however the run is cut into batches.
-    return Fraction(sum_) + Fraction(more) if sum_ and more else sum_ or more
+    return Fraction(total) + Fraction(addend) if total and addend else total or addend

@@ -7,8 +7,8 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple
 
 from chaoslab.analysis.verdict.ledger import Finding, FindingKind
-from chaoslab.base.alike import alike, spelt
-from chaoslab.base.jsonable import DEPTH_MAX, brief
+from chaoslab.base.alike import are_equal, spell_canonically
+from chaoslab.base.jsonable import DEPTH_MAX, render_brief
 
 PLACES_MAX = 20
 """The most places of a state that become findings."""
@@ -16,11 +16,11 @@ SHOWN = 60
 """The most characters of a value in a finding."""
 
 
-class _Nothing:
+class _Absent:
     """The value of a place that the state does not have."""
 
 
-class _Place(NamedTuple):
+class _StateDifference(NamedTuple):
     """A place where the state is not the right one. `kind`: LOST if it is as before or on the way from there to the
     right one, STATE if it is something else, ORDER if a list has the right items in another order."""
 
@@ -31,13 +31,13 @@ class _Place(NamedTuple):
     kind: FindingKind
 
     def finding(self, line: tuple[str, int]) -> Finding:
-        where, wanted, now = self.path or "it", _short(self.wanted), _short(self.now)
-        text = f"the state's {where} is {now} instead of {wanted}"
+        location, expected, actual = self.path or "it", _shorten(self.wanted), _shorten(self.now)
+        text = f"the state's {location} is {actual} instead of {expected}"
         if self.kind is FindingKind.LOST:
-            since = " as before" if _equal(self.was, self.now) else f", which was {_short(self.was)},"
-            text = f"missing: the state's {where} is {now}{since} instead of {wanted}"
+            before = " as before" if _is_equal(self.was, self.now) else f", which was {_shorten(self.was)},"
+            text = f"missing: the state's {location} is {actual}{before} instead of {expected}"
         elif self.kind is FindingKind.ORDER:
-            text = f"the state's {where} has the right items in another order, {now} instead of {wanted}"
+            text = f"the state's {location} has the right items in another order, {actual} instead of {expected}"
         return Finding(self.kind, text, (line,))
 
 
@@ -46,91 +46,110 @@ def compare(before: Any, right: Any, after: Any, *, line: tuple[str, int]) -> li
 
     All three are JSON values. `line`: the line of the log that holds the state.
     """
-    altered, others = list[Finding](), list[Finding]()
-    for place in _places(before, right, after, "", 0):
-        found = altered if place.kind is FindingKind.STATE else others
-        if len(found) < PLACES_MAX:
-            found.append(place.finding(line))
+    altered, unfinished = list[Finding](), list[Finding]()
+    for difference in _find_differences(before, right, after, "", 0):
+        bucket = altered if difference.kind is FindingKind.STATE else unfinished
+        if len(bucket) < PLACES_MAX:
+            bucket.append(difference.finding(line))
         if len(altered) == PLACES_MAX:
             break
-    return [*altered, *others][:PLACES_MAX]
+    return [*altered, *unfinished][:PLACES_MAX]
 
 
-def _places(was: Any, wanted: Any, now: Any, path: str, depth: int) -> Iterator[_Place]:
-    if _equal(wanted, now):
+def _find_differences(before: Any, expected: Any, actual: Any, path: str, depth: int) -> Iterator[_StateDifference]:
+    if _is_equal(expected, actual):
         return
-    if depth < DEPTH_MAX and isinstance(wanted, dict) and isinstance(now, dict):
-        for key in [*wanted, *(key for key in now if key not in wanted)]:
-            here = f"{path}.{key}" if path else str(key)
-            old = was.get(key, _Nothing) if isinstance(was, dict) else _Nothing
-            yield from _places(old, wanted.get(key, _Nothing), now.get(key, _Nothing), here, depth + 1)
-    elif depth < DEPTH_MAX and isinstance(wanted, list) and isinstance(now, list):
-        old = [] if was is _Nothing else was
+    if depth < DEPTH_MAX and isinstance(expected, dict) and isinstance(actual, dict):
+        for key in [*expected, *(key for key in actual if key not in expected)]:
+            inner_path = f"{path}.{key}" if path else str(key)
+            old = before.get(key, _Absent) if isinstance(before, dict) else _Absent
+            yield from _find_differences(
+                old, expected.get(key, _Absent), actual.get(key, _Absent), inner_path, depth + 1
+            )
+    elif depth < DEPTH_MAX and isinstance(expected, list) and isinstance(actual, list):
+        old = [] if before is _Absent else before
         # It grew or shrank, so an item may stand elsewhere: positions cannot be compared one by one.
-        if isinstance(old, list) and not len(old) == len(wanted) == len(now):
-            yield from _items(old, wanted, now, path, depth)
+        if isinstance(old, list) and not len(old) == len(expected) == len(actual):
+            yield from _compare_lists(old, expected, actual, path, depth)
             return
-        for n in range(max(len(wanted), len(now))):
-            three = [_item(value, n) for value in (was, wanted, now)]
-            yield from _places(three[0], three[1], three[2], f"{path}[{n}]", depth + 1)
+        for n in range(max(len(expected), len(actual))):
+            three = [_item_at(value, n) for value in (before, expected, actual)]
+            yield from _find_differences(three[0], three[1], three[2], f"{path}[{n}]", depth + 1)
     else:
-        undone = _equal(was, now) or (not _names(path) and _between(was, wanted, now))
-        yield _Place(path, was, wanted, now, FindingKind.LOST if undone else FindingKind.STATE)
+        is_undone = _is_equal(before, actual) or (not _holds_name(path) and _is_between(before, expected, actual))
+        yield _StateDifference(path, before, expected, actual, FindingKind.LOST if is_undone else FindingKind.STATE)
 
 
-def _items(was: Sequence[Any], wanted: Sequence[Any], now: Sequence[Any], path: str, depth: int) -> Iterator[_Place]:
+def _compare_lists(
+    before: Sequence[Any], expected: Sequence[Any], actual: Sequence[Any], path: str, depth: int
+) -> Iterator[_StateDifference]:
     """The places of a list that grew or shrank, such as the rows of a table: an item may stand elsewhere because
     another one is missing, so each is looked for in the whole list. A row that stands where it stood is compared field
     by field."""
-    spelt_all = [[spelt(item) for item in items] for items in (was, wanted, now)]
-    old, right, here = map(Counter, spelt_all)
-    if right == here:
-        yield _Place(path, was, wanted, now, FindingKind.ORDER)
+    spelt_all = [[spell_canonically(item) for item in items] for items in (before, expected, actual)]
+    before_counts, expected_counts, actual_counts = map(Counter, spelt_all)
+    if expected_counts == actual_counts:
+        yield _StateDifference(path, before, expected, actual, FindingKind.ORDER)
     rows = set[int]()
-    for n, three in enumerate(zip(was, wanted, now, strict=False)):
-        first, wish, name = (names[n] for names in spelt_all)
-        changed = not (old[name] or right[name] or here[first] or here[wish])
-        if changed and _of_one_kind(three):
+    for n, values in enumerate(zip(before, expected, actual, strict=False)):
+        before_name, expected_name, actual_name = (names[n] for names in spelt_all)
+        is_changed = not (
+            before_counts[actual_name]
+            or expected_counts[actual_name]
+            or actual_counts[before_name]
+            or actual_counts[expected_name]
+        )
+        if is_changed and _is_of_one_kind(values):
             rows.add(n)
-            yield from _places(*three, f"{path}[{n}]", depth + 1)
-    for items, names, fewer, more in ((now, spelt_all[2], right, here), (wanted, spelt_all[1], here, right)):
-        seen = Counter[str]()
-        for n, (item, name) in enumerate(zip(items, names, strict=True)):
-            seen[name] += 1
-            if n not in rows and fewer[name] < seen[name] <= more[name]:
-                lost = _amid(old[name], here[name], right[name])
-                wants, has = (_Nothing, item) if items is now else (item, _Nothing)
-                kind = FindingKind.LOST if lost else FindingKind.STATE
-                yield _Place(f"{path}[{n}]", has if lost else _Nothing, wants, has, kind)
+            yield from _find_differences(*values, f"{path}[{n}]", depth + 1)
+    for items, names, fewer, surplus in (
+        (actual, spelt_all[2], expected_counts, actual_counts),
+        (expected, spelt_all[1], actual_counts, expected_counts),
+    ):
+        seen_counts = Counter[str]()
+        for n, (item, actual_name) in enumerate(zip(items, names, strict=True)):
+            seen_counts[actual_name] += 1
+            if n not in rows and fewer[actual_name] < seen_counts[actual_name] <= surplus[actual_name]:
+                is_undone = _lies_between(
+                    before_counts[actual_name], actual_counts[actual_name], expected_counts[actual_name]
+                )
+                expected_item, actual_item = (_Absent, item) if items is actual else (item, _Absent)
+                kind = FindingKind.LOST if is_undone else FindingKind.STATE
+                yield _StateDifference(
+                    f"{path}[{n}]", actual_item if is_undone else _Absent, expected_item, actual_item, kind
+                )
 
 
-def _of_one_kind(three: Sequence[Any]) -> bool:
-    return all(isinstance(each, dict) for each in three) or all(isinstance(each, list) for each in three)
+def _is_of_one_kind(values: Sequence[Any]) -> bool:
+    return all(isinstance(value, dict) for value in values) or all(isinstance(value, list) for value in values)
 
 
-def _names(path: str) -> bool:
+def _holds_name(path: str) -> bool:
     """True if a place holds a name: an id is another one, however near its number is."""
     key = path.rpartition(".")[2].partition("[")[0]
     return key.lower() in ("id", "ids") or key.endswith(("_id", "Id", "ID"))
 
 
-def _between(was: Any, wanted: Any, now: Any) -> bool:
+def _is_between(before: Any, expected: Any, actual: Any) -> bool:
     """True if a value lies on the way from the one before to the right one: a part was done, and nothing else. Of a
     text of several lines, such as a file, some lines are done."""
-    if all(isinstance(each, str) for each in (was, wanted, now)) and "\n" in wanted:
-        old, right, here = (Counter(text.splitlines()) for text in (was, wanted, now))
-        return here != right and all(_amid(old[line], here[line], right[line]) for line in old | right | here)
-    numbers = [_number(each) for each in (was, wanted, now)]
+    if all(isinstance(value, str) for value in (before, expected, actual)) and "\n" in expected:
+        before_lines, expected_lines, actual_lines = (Counter(text.splitlines()) for text in (before, expected, actual))
+        return actual_lines != expected_lines and all(
+            _lies_between(before_lines[line], actual_lines[line], expected_lines[line])
+            for line in before_lines | expected_lines | actual_lines
+        )
+    numbers = [_parse_number(value) for value in (before, expected, actual)]
     if numbers[0] is None or numbers[1] is None or numbers[2] is None:
         return False
-    return _amid(numbers[0], numbers[2], numbers[1])
+    return _lies_between(numbers[0], numbers[2], numbers[1])
 
 
-def _amid(one: Decimal | int, middle: Decimal | int, other: Decimal | int) -> bool:
-    return min(one, other) <= middle <= max(one, other)
+def _lies_between(first: Decimal | int, middle: Decimal | int, second: Decimal | int) -> bool:
+    return min(first, second) <= middle <= max(first, second)
 
 
-def _number(value: Any) -> Decimal | None:
+def _parse_number(value: Any) -> Decimal | None:
     """A number, or a text that is one, as amounts of money often are; else None."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
@@ -141,13 +160,13 @@ def _number(value: Any) -> Decimal | None:
     return number if number.is_finite() else None
 
 
-def _item(value: Any, n: int) -> Any:
-    return value[n] if isinstance(value, list) and n < len(value) else _Nothing
+def _item_at(value: Any, n: int) -> Any:
+    return value[n] if isinstance(value, list) and n < len(value) else _Absent
 
 
-def _equal(one: Any, other: Any) -> bool:
-    return one is other or (one is not _Nothing and other is not _Nothing and alike(one, other))
+def _is_equal(left: Any, right: Any) -> bool:
+    return left is right or (left is not _Absent and right is not _Absent and are_equal(left, right))
 
 
-def _short(value: Any) -> str:
-    return "nothing" if value is _Nothing else brief(value, SHOWN)
+def _shorten(value: Any) -> str:
+    return "nothing" if value is _Absent else render_brief(value, SHOWN)

@@ -15,8 +15,8 @@ from decimal import Decimal, InvalidOperation
 from functools import partial
 from typing import Any
 
-from chaoslab.analysis.answers.values import shows, tokens
-from chaoslab.base.alike import Span, alike, as_text, rounded, spelt
+from chaoslab.analysis.answers.values import contains_spelling, tokenize
+from chaoslab.base.alike import Span, are_equal, normalize_text, round_to_digits, spell_canonically
 from chaoslab.base.identity import canonical, is_idempotency_key
 from chaoslab.core.events import Effect, PromptStarted
 
@@ -52,22 +52,26 @@ NO_RULES, _AS_TWIN = Rules(), Rules(exact=True)
 def matches(rules: Rules, wish: Mapping[str, Any], effect: Effect) -> bool:
     if wish.get("effect") != effect.effect:
         return False
-    plain = _PLAIN.issuperset(map(type, wish.values())) and _PLAIN.issuperset(map(type, effect.content.values()))
-    return (plain and wish == {**effect.content, "effect": effect.effect}) or not differing(rules, wish, effect)
+    plain = _PLAIN_TYPES.issuperset(map(type, wish.values())) and _PLAIN_TYPES.issuperset(
+        map(type, effect.content.values())
+    )
+    return (plain and wish == {**effect.content, "effect": effect.effect}) or not differing_keys(rules, wish, effect)
 
 
-_PLAIN = frozenset({str, int, float, type(None)})
+_PLAIN_TYPES = frozenset({str, int, float, type(None)})
 """The types of which equal values are the same; True is no 1. Most effects have no others, and are as stated."""
 
 
-def nearly(rules: Rules, wish: Mapping[str, Any], effect: Effect) -> bool:
-    return wish.get("effect") == effect.effect and (not wish.get("to") or "to" not in differing(rules, wish, effect))
+def nearly_matches(rules: Rules, wish: Mapping[str, Any], effect: Effect) -> bool:
+    return wish.get("effect") == effect.effect and (
+        not wish.get("to") or "to" not in differing_keys(rules, wish, effect)
+    )
 
 
-def differing(rules: Rules, wish: Mapping[str, Any], effect: Effect) -> list[str]:
+def differing_keys(rules: Rules, wish: Mapping[str, Any], effect: Effect) -> list[str]:
     """The keys in which the effect differs. A repetition under another idempotency key is still a repetition."""
     keys = dict.fromkeys([*wish, *effect.content]) if rules.exact else wish
-    same = partial(_equal, rules.spans) if rules.exact else _same
+    same = partial(_is_equal, rules.spans) if rules.exact else _fulfils
     return [
         key
         for key in keys
@@ -75,18 +79,20 @@ def differing(rules: Rules, wish: Mapping[str, Any], effect: Effect) -> list[str
     ]
 
 
-def _equal(spans: tuple[Span, Span] | None, _key: str, wished: Any, value: Any) -> bool:
+def _is_equal(spans: tuple[Span, Span] | None, _key: str, expected: Any, value: Any) -> bool:
     """True if a value of an effect is the twin's, or both are the moments at which it was done. Two texts are compared
     letter by letter, since the lab does not know the meaning of a path, a command or an id."""
-    if spans is not None and wished != value:
-        wished, value = (span.unstamped(each) for span, each in zip(spans, (wished, value), strict=True))
-    if isinstance(wished, str) and isinstance(value, str):
-        moment = _moment(wished)
-        return as_text(wished) == as_text(value) or (moment is not None and moment == _moment(value))
-    return alike(wished, value) or _as_number(wished, value) or _as_number(value, wished)
+    if spans is not None and expected != value:
+        expected, value = (span.unstamped(content) for span, content in zip(spans, (expected, value), strict=True))
+    if isinstance(expected, str) and isinstance(value, str):
+        moment = _parse_moment(expected)
+        return normalize_text(expected) == normalize_text(value) or (
+            moment is not None and moment == _parse_moment(value)
+        )
+    return are_equal(expected, value) or _is_number_text(expected, value) or _is_number_text(value, expected)
 
 
-def _as_number(text: Any, number: Any) -> bool:
+def _is_number_text(text: Any, number: Any) -> bool:
     """True if a text is a number and nothing else, as "30" is 30."""
     if not isinstance(text, str) or isinstance(number, bool) or not isinstance(number, int | float):
         return False
@@ -96,23 +102,23 @@ def _as_number(text: Any, number: Any) -> bool:
         return False
 
 
-def _same(key: str, wished: Any, value: Any) -> bool:
-    if value == wished:
+def _fulfils(key: str, expected: Any, value: Any) -> bool:
+    if value == expected:
         return True
-    if value is None or wished is None:  # the word "None" is not nothing
+    if value is None or expected is None:  # the word "None" is not nothing
         return False
-    options = wished if isinstance(wished, list) else [wished]
+    options = expected if isinstance(expected, list) else [expected]
     if key in ("start", "end"):
-        moments = [_moment(option) for option in options]
-        if _moment(value) is not None and any(moments):
-            return _moment(value) in moments
+        moments = [_parse_moment(option) for option in options]
+        if _parse_moment(value) is not None and any(moments):
+            return _parse_moment(value) in moments
     # A receiver is compared as a whole, unlike other texts, which only have to be shown.
     if key == "to":  # a message to "ana maria" is not one to "ana"
-        return any(tokens(str(value)) == tokens(str(option)) for option in options)
-    return shows([str(option) for option in options], str(value))
+        return any(tokenize(str(value)) == tokenize(str(option)) for option in options)
+    return contains_spelling([str(option) for option in options], str(value))
 
 
-def _moment(text: Any) -> datetime | None:
+def _parse_moment(text: Any) -> datetime | None:
     try:
         moment = datetime.fromisoformat(text)
     except (TypeError, ValueError):
@@ -120,74 +126,74 @@ def _moment(text: Any) -> datetime | None:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def _spelling(name: Any, content: Wish) -> str:
+def _spell_content(name: Any, content: Wish) -> str:
     """A text that effects, or wishes, share that nothing tells apart but their keys."""
-    kept = {key: value for key, value in content.items() if key != "effect" and not is_idempotency_key(key)}
-    return canonical([str(name), kept])
+    compared = {key: value for key, value in content.items() if key != "effect" and not is_idempotency_key(key)}
+    return canonical([str(name), compared])
 
 
-def _outline(rules: Rules, name: Any, content: Wish) -> str:
+def _outline_content(rules: Rules, name: Any, content: Wish) -> str:
     """A text that a wish shares with all effects that match it, and with few others."""
     if not rules.exact:
         return str(name)
-    kept = ((key, value) for key, value in content.items() if key != "effect" and not is_idempotency_key(key))
-    return canonical([str(name), {key: _rough(rules, value) for key, value in kept if value is not None}])
+    compared = ((key, value) for key, value in content.items() if key != "effect" and not is_idempotency_key(key))
+    return canonical([str(name), {key: _round_value(rules, value) for key, value in compared if value is not None}])
 
 
-def _rough(rules: Rules, value: Any) -> str:
-    """A text that a value shares with all that are equal to it by `_equal`."""
+def _round_value(rules: Rules, value: Any) -> str:
+    """A text that a value shares with all that are equal to it by `_is_equal`."""
     for span in rules.spans or ():
         value = span.unstamped(value)
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return spelt(value)
+        return spell_canonically(value)
     try:
-        return f"#{rounded(float(value)):.{SHOWN_DIGITS}g}"
+        return f"#{round_to_digits(float(value)):.{SHOWN_DIGITS}g}"
     except (ValueError, OverflowError):
-        moment = _moment(value)
-        return as_text(str(value)) if moment is None else f"@{moment.timestamp()}"
+        moment = _parse_moment(value)
+        return normalize_text(str(value)) if moment is None else f"@{moment.timestamp()}"
 
 
 class _Classes:
     """Numbered things by their classes. `of`: the class of each; `members`: the numbers of each class."""
 
     def __init__(self, spellings: Sequence[str]) -> None:
-        known = dict[str, int]()
-        self.of = [known.setdefault(each, len(known)) for each in spellings]
-        self.members: list[list[int]] = [[] for _ in known]
-        for number, each in enumerate(self.of):
-            self.members[each].append(number)
+        class_numbers = dict[str, int]()
+        self.of = [class_numbers.setdefault(class_number, len(class_numbers)) for class_number in spellings]
+        self.members: list[list[int]] = [[] for _ in class_numbers]
+        for number, class_number in enumerate(self.of):
+            self.members[class_number].append(number)
 
 
 class Pairing:
     """As many pairs of wishes and effects as possible: a vague wish leaves to an exact one the only effect that fits.
     `pairs`: the wish's number of each effect that has one, by the effect's number."""
 
-    def __init__(self, stated: Sequence[Wish], done: Sequence[Effect], rules: Rules) -> None:
-        self.stated, self.done, self.rules = stated, done, rules
-        self.wishes = _Classes([_spelling(wish.get("effect"), wish) for wish in stated])
-        self.effects = _Classes([_spelling(effect.effect, effect.content) for effect in done])
+    def __init__(self, wishes: Sequence[Wish], effects: Sequence[Effect], rules: Rules) -> None:
+        self.stated, self.done, self.rules = wishes, effects, rules
+        self.wishes = _Classes([_spell_content(wish_number.get("effect"), wish_number) for wish_number in wishes])
+        self.effects = _Classes([_spell_content(effect.effect, effect.content) for effect in effects])
         self._like_effect, self._like_wish = defaultdict[str, list[int]](list), defaultdict[str, list[int]](list)
-        firsts = [done[number] for number, *_ in self.effects.members] if stated else []
-        self._outlines = [_outline(rules, first.effect, first.content) for first in firsts]
-        for each, outline in enumerate(self._outlines):
-            self._like_effect[outline].append(each)
-        for each, (number, *_) in enumerate(self.wishes.members):
-            self._like_wish[_outline(rules, stated[number].get("effect"), stated[number])].append(each)
+        firsts = [effects[number] for number, *_ in self.effects.members] if wishes else []
+        self._outlines = [_outline_content(rules, first.effect, first.content) for first in firsts]
+        for class_number, outline in enumerate(self._outlines):
+            self._like_effect[outline].append(class_number)
+        for class_number, (number, *_) in enumerate(self.wishes.members):
+            self._like_wish[_outline_content(rules, wishes[number].get("effect"), wishes[number])].append(class_number)
         self._first_wish: dict[int, int | None] = {}
-        self._fits: dict[int, list[int]] = {}
-        self._fitting: dict[int, list[int]] = {}
+        self._classes_by_wish: dict[int, list[int]] = {}
+        self._effects_by_wish: dict[int, list[int]] = {}
         self._places: dict[int, int] = {}
         self._owners: defaultdict[int, defaultdict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
         self.pairs: dict[int, int] = {}
         hopeless = set[int]()
-        for wish, of in enumerate(self.wishes.of):
-            if of in hopeless:
+        for wish_number, wish_class in enumerate(self.wishes.of):
+            if wish_class in hopeless:
                 continue
-            free = self._free(of)
+            free = self._free(wish_class)
             if free is not None:
-                self._put(wish, free)
-            elif not self._make_room(wish):
-                hopeless.add(of)  # no later pair opens a way that there is none of now
+                self._put(wish_number, free)
+            elif not self._make_room(wish_number):
+                hopeless.add(wish_class)  # no later pair opens a way that there is none of now
 
     @property
     def left(self) -> list[int]:
@@ -197,13 +203,15 @@ class Pairing:
 
     def wish_of(self, effect: int) -> int | None:
         """The first wish that the effect with this number matches, whether they are a pair or not."""
-        of = self.effects.of[effect]
-        if of not in self._first_wish:
-            found = self.done[effect]
-            among = self._like_wish[self._outlines[of]] if self.stated else ()
-            numbers = (self.wishes.members[each][0] for each in among)
-            self._first_wish[of] = next((n for n in numbers if matches(self.rules, self.stated[n], found)), None)
-        return self._first_wish[of]
+        effect_class = self.effects.of[effect]
+        if effect_class not in self._first_wish:
+            effect_entry = self.done[effect]
+            candidates = self._like_wish[self._outlines[effect_class]] if self.stated else ()
+            numbers = (self.wishes.members[class_number][0] for class_number in candidates)
+            self._first_wish[effect_class] = next(
+                (n for n in numbers if matches(self.rules, self.stated[n], effect_entry)), None
+            )
+        return self._first_wish[effect_class]
 
     def alike(self, wish: int) -> list[int]:
         """The effects that match this wish, in order."""
@@ -213,30 +221,36 @@ class Pairing:
         """The number of wishes like this one."""
         return len(self.wishes.members[self.wishes.of[wish]])
 
-    def _classes(self, of: int) -> list[int]:
+    def _matching_classes(self, wish_class: int) -> list[int]:
         """The classes of effects that match a class of wishes."""
-        if of not in self._fits:
-            wish = self.stated[self.wishes.members[of][0]]
-            among = self._like_effect[_outline(self.rules, wish.get("effect"), wish)]
-            firsts = ((each, self.done[self.effects.members[each][0]]) for each in among)
-            self._fits[of] = [each for each, first in firsts if matches(self.rules, wish, first)]
-        return self._fits[of]
+        if wish_class not in self._classes_by_wish:
+            wish = self.stated[self.wishes.members[wish_class][0]]
+            candidates = self._like_effect[_outline_content(self.rules, wish.get("effect"), wish)]
+            firsts = ((class_number, self.done[self.effects.members[class_number][0]]) for class_number in candidates)
+            self._classes_by_wish[wish_class] = [
+                class_number for class_number, first in firsts if matches(self.rules, wish, first)
+            ]
+        return self._classes_by_wish[wish_class]
 
-    def _all(self, of: int) -> list[int]:
+    def _all(self, wish_class: int) -> list[int]:
         """The effects that match a class of wishes, in order."""
-        if of not in self._fitting:
-            fitting = (number for each in self._classes(of) for number in self.effects.members[each])
-            self._fitting[of] = sorted(fitting)
-        return self._fitting[of]
+        if wish_class not in self._effects_by_wish:
+            fitting = (
+                number
+                for class_number in self._matching_classes(wish_class)
+                for number in self.effects.members[class_number]
+            )
+            self._effects_by_wish[wish_class] = sorted(fitting)
+        return self._effects_by_wish[wish_class]
 
-    def _free(self, of: int) -> int | None:
+    def _free(self, wish_class: int) -> int | None:
         """The first effect that matches a class of wishes and has no wish yet. None that is paired is ever free again,
         so nothing is looked at twice."""
-        fitting, at = self._all(of), self._places.get(of, 0)
-        while at < len(fitting) and fitting[at] in self.pairs:
-            at += 1
-        self._places[of] = at
-        return fitting[at] if at < len(fitting) else None
+        matching, position = self._all(wish_class), self._places.get(wish_class, 0)
+        while position < len(matching) and matching[position] in self.pairs:
+            position += 1
+        self._places[wish_class] = position
+        return matching[position] if position < len(matching) else None
 
     def _put(self, wish: int, effect: int) -> None:
         self.pairs[effect] = wish
@@ -245,27 +259,27 @@ class Pairing:
     def _make_room(self, wish: int) -> bool:
         """Pairs the wish with an effect whose own wish takes another, and so on; False if there is no such way."""
         start = self.wishes.of[wish]
-        came: dict[int, tuple[int, int]] = {start: (start, -1)}
+        reached_from: dict[int, tuple[int, int]] = {start: (start, -1)}
         queue = [start]
-        for at in queue:  # grows
-            for each in self._classes(at):
-                for owner, numbers in self._owners[each].items():
-                    if not numbers or owner in came:
+        for wish_class in queue:  # grows
+            for effect_class in self._matching_classes(wish_class):
+                for owner, numbers in self._owners[effect_class].items():
+                    if not numbers or owner in reached_from:
                         continue
-                    came[owner] = at, each
+                    reached_from[owner] = wish_class, effect_class
                     queue.append(owner)
                     free = self._free(owner)
                     if free is not None:
-                        self._shift(wish, owner, free, came)
+                        self._shift(wish, owner, free, reached_from)
                         return True
         return False
 
-    def _shift(self, wish: int, owner: int, free: int, came: Mapping[int, tuple[int, int]]) -> None:
+    def _shift(self, wish: int, owner: int, free: int, reached_from: Mapping[int, tuple[int, int]]) -> None:
         while owner != self.wishes.of[wish]:
-            before, each = came[owner]
-            moved = self._owners[each][owner].pop()
+            previous_owner, effect_class = reached_from[owner]
+            moved = self._owners[effect_class][owner].pop()
             self._put(self.pairs.pop(moved), free)
-            owner, free = before, moved
+            owner, free = previous_owner, moved
         self._put(wish, free)
 
 
@@ -292,7 +306,7 @@ class NearWishes:
             while numbers and numbers[-1] not in self._left:
                 numbers.pop()
             fitting = (n for n in reversed(numbers) if n in self._left)
-            first = next((n for n in fitting if nearly(self._of.rules, self._of.stated[n], effect)), None)
+            first = next((n for n in fitting if nearly_matches(self._of.rules, self._of.stated[n], effect)), None)
             near += [] if first is None else [first]
         if not near:
             return None
@@ -305,8 +319,8 @@ class NearWishes:
             return {""}
         rules = self._of.rules
         if rules.exact:
-            found = {_rough(rules, to)}
+            receivers = {_round_value(rules, to)}
         else:
             options = to if wished and isinstance(to, list) else [to]
-            found = {canonical(to), *(" ".join(tokens(str(each))) for each in options)}
-        return found if wished else {"", *found}
+            receivers = {canonical(to), *(" ".join(tokenize(str(option))) for option in options)}
+        return receivers if wished else {"", *receivers}

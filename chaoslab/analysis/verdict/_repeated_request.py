@@ -16,9 +16,9 @@ from itertools import pairwise
 from typing import Any
 
 from chaoslab.analysis.verdict import ledger, traits
-from chaoslab.analysis.verdict.ledger import Done, Finding, FindingKind, Rules, how_often
-from chaoslab.analysis.verdict.seen import TrialEvents, line
-from chaoslab.base.alike import Span, moments, spelt
+from chaoslab.analysis.verdict.ledger import Finding, FindingKind, RecordedEffect, Rules, describe_times
+from chaoslab.analysis.verdict.seen import TrialEvents, line_key
+from chaoslab.base.alike import Span, read_moments, spell_canonically
 from chaoslab.base.identity import REPEATABLE, TOGETHER_S, is_idempotency_key
 from chaoslab.core import events
 from chaoslab.record.effects import AttemptPlace, attempt_finder, find_distinct_effects
@@ -27,13 +27,13 @@ from chaoslab.record.lines import Record
 
 SLACK_S = 0.001
 """The clock of a world may move by less between a stamp and the line that tells of it."""
-AN_ID = "an id that the caller made"
+ID_MARK = "an id that the caller made"
 
 _RANDOM = re.compile(
     r"(?:[A-Za-z]+[-_:])?(?:[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|[0-9a-f]{16,}|[0-9A-HJKMNP-TV-Z]{26})", re.I
 )
 """A UUID, a ULID or a long number in base 16: an id that nobody counts."""
-_OF_REQUEST = frozenset(
+_REQUEST_ID_FIELDS = frozenset(
     ("id", "uuid", "guid", "requestid", "clientrequestid", "correlationid", "traceid", "spanid", "nonce", "clienttoken",
      "requesttoken", "operationid", "messageid", "deduplicationid")
 )  # fmt: skip
@@ -47,7 +47,7 @@ _TOKEN = "grant_type"
 
 
 @dataclass(frozen=True)
-class _Taken:
+class _AttributedEffect:
     """An effect with the attempt that had it. `nth`: its place among the trial's effects. `made`: the ids that its
     caller seems to have made for it."""
 
@@ -58,31 +58,37 @@ class _Taken:
     at: AttemptPlace
 
 
-def find_repeated_requests(seen: TrialEvents, history: History, rules: Rules) -> list[Finding]:
+def find_repeated_requests(trial_events: TrialEvents, history: History, rules: Rules) -> list[Finding]:
     """The requests that took effect more than once after a fault took the reply to one of them. One that a later effect
     takes back, or that its service answers as a repeat, is none; nor is one that its caller repeats after a good reply
     too, such as a heartbeat."""
-    if not seen.of(events.FaultWitnessed) or len(seen.of(events.Effect)) < 2:
+    if not trial_events.of(events.FaultWitnessed) or len(trial_events.of(events.Effect)) < 2:
         return []
-    done = ledger.net((), find_distinct_effects(seen.of(events.Effect)), rules)
-    names = [pair[1].effect for pair in done]
+    effects = ledger.net_effects((), find_distinct_effects(trial_events.of(events.Effect)), rules)
+    names = [pair[1].effect for pair in effects]
     taken_back = [nth for nth, name in enumerate(names) if _TAKES_BACK.search(name)]
-    calls = _Calls(seen, history)
-    groups: dict[str, list[_Taken]] = {}
-    for key, each in _taken(seen, done, calls):
-        groups.setdefault(key, []).append(each)
-    several = (group for group in groups.values() if len(group) > 1)
-    return [found for group in several if (found := _finding(_apart(seen, group, calls), calls, taken_back))]
+    calls = _Calls(trial_events, history)
+    groups: dict[str, list[_AttributedEffect]] = {}
+    for key, entry in _repeatable_effects(trial_events, effects, calls):
+        groups.setdefault(key, []).append(entry)
+    repeated_groups = (group for group in groups.values() if len(group) > 1)
+    return [
+        finding
+        for group in repeated_groups
+        if (finding := _make_finding(_select_same_request(trial_events, group, calls), calls, taken_back))
+    ]
 
 
 class _Calls:
     """The ends of a trial's calls and the faults that their callers met, by the places of the attempts."""
 
-    def __init__(self, seen: TrialEvents, history: History) -> None:
-        trial = seen.of(events.PromptStarted)[0][0].trial
-        self.began_s = {_place(event): record.t for record, event in history.of(events.CallStarted, trial=trial)}
-        self.ends = {_place(event): event for _, event in seen.calls()}
-        self.met = {_place(event): (record, event) for record, event in seen.of(events.FaultWitnessed)}
+    def __init__(self, trial_events: TrialEvents, history: History) -> None:
+        trial = trial_events.of(events.PromptStarted)[0][0].trial
+        self.began_s = {
+            _attempt_place(event): record.t for record, event in history.of(events.CallStarted, trial=trial)
+        }
+        self.ends = {_attempt_place(event): event for _, event in trial_events.calls()}
+        self.met = {_attempt_place(event): (record, event) for record, event in trial_events.of(events.FaultWitnessed)}
         self.attempt_of = attempt_finder(self.ends.values())
 
     def answered(self, at: AttemptPlace) -> bool:
@@ -97,137 +103,154 @@ class _Calls:
         began_s, first_s = self.began_s.get(later), self.began_s.get(earlier)
         if began_s is None or first_s is None or began_s <= first_s:
             return False
-        again = later[:2] == earlier[:2] and began_s - first_s >= TOGETHER_S
+        is_retry = later[:2] == earlier[:2] and began_s - first_s >= TOGETHER_S
         # Its end may be noted later than what its caller does next, so only its duration tells when it ended.
-        return again or (earlier in self.ends and began_s >= first_s + self.ends[earlier].duration_s - SLACK_S)
+        return is_retry or (earlier in self.ends and began_s >= first_s + self.ends[earlier].duration_s - SLACK_S)
 
-    def reply(self, each: _Taken) -> tuple[int, str]:
+    def reply(self, entry: _AttributedEffect) -> tuple[int, str]:
         """The status and the start of the service's own reply to the request."""
-        if each.effect.reply:
-            return int(each.effect.reply["status"]), str(each.effect.reply["body"])[: events.REPLY_MAX]
-        if each.at not in self.ends:
+        if entry.effect.reply:
+            return int(entry.effect.reply["status"]), str(entry.effect.reply["body"])[: events.REPLY_MAX]
+        if entry.at not in self.ends:
             return 0, ""
-        end = self.ends[each.at]
+        end = self.ends[entry.at]
         return end.status or HTTPStatus.OK, end.reply
 
 
-def _place(event: events.AttemptEvent) -> AttemptPlace:
+def _attempt_place(event: events.AttemptEvent) -> AttemptPlace:
     return event.target, event.request, event.attempt
 
 
-def _taken(seen: TrialEvents, done: Sequence[Done], calls: _Calls) -> Iterator[tuple[str, _Taken]]:
+def _repeatable_effects(
+    trial_events: TrialEvents, effects: Sequence[RecordedEffect], calls: _Calls
+) -> Iterator[tuple[str, _AttributedEffect]]:
     """Each effect whose repetition would be one more, under a text that only equal requests share: the same request but
     for times and the ids that its caller makes."""
-    span = _span(seen)
-    for nth, (record, effect) in enumerate(done):
+    span = _trial_span(trial_events)
+    for nth, (record, effect) in enumerate(effects):
         method, _, path = effect.tool.partition(" ")
         at = calls.attempt_of(effect)
         if method in REPEATABLE or _TOKEN in effect.content or at is None:
             continue
-        made: list[str] = []
-        thing = _bare(path.rpartition("/")[2] or method).removesuffix("s")
-        content = _unnamed(effect.content, {*_OF_REQUEST, f"{thing}id"}, made)
+        made_ids: list[str] = []
+        noun = _normalize_name(path.rpartition("/")[2] or method).removesuffix("s")
+        content = _mask_ids(effect.content, {*_REQUEST_ID_FIELDS, f"{noun}id"}, made_ids)
         content = content if span is None else span.unstamped(content)
-        yield spelt([effect.target, effect.tool, effect.effect, content]), _Taken(record, effect, nth, (*made,), at)
+        yield (
+            spell_canonically([effect.target, effect.tool, effect.effect, content]),
+            _AttributedEffect(record, effect, nth, (*made_ids,), at),
+        )
 
 
-def _unnamed(content: Mapping[str, Any], names: set[str], made: list[str]) -> dict[str, Any]:
-    """The content with one word for all ids that a caller made, which are added to `made`, and without an idempotency
+def _mask_ids(content: Mapping[str, Any], names: set[str], made_ids: list[str]) -> dict[str, Any]:
+    """The content with one word for all ids that a caller made, which are added to `made_ids`, and without an idempotency
     key. An id that nothing else is in it with is the thing that it is about."""
-    found, alone = dict[str, Any](), len(content) == 1
+    masked, is_only_field = dict[str, Any](), len(content) == 1
     for name, value in content.items():
         if is_idempotency_key(name):
             continue
-        found[name] = value
+        masked[name] = value
         if isinstance(value, Mapping):
-            found[name] = _unnamed(value, names, made)
-        elif isinstance(value, str) and not alone and _bare(name) in names and _RANDOM.fullmatch(value):
-            made.append(value)
-            found[name] = AN_ID
-    return found
+            masked[name] = _mask_ids(value, names, made_ids)
+        elif (
+            isinstance(value, str) and not is_only_field and _normalize_name(name) in names and _RANDOM.fullmatch(value)
+        ):
+            made_ids.append(value)
+            masked[name] = ID_MARK
+    return masked
 
 
-def _bare(name: str) -> str:
+def _normalize_name(name: str) -> str:
     """A name without case and signs."""
     return re.sub(r"\W|_", "", name).lower()
 
 
-def _span(seen: TrialEvents) -> Span | None:
+def _trial_span(trial_events: TrialEvents) -> Span | None:
     """The time of the trial; None if its beginning cannot be read."""
-    record, _ = seen.of(events.PromptStarted)[0]
-    began = next(iter(moments(record.ts)), None)
-    last = max(each.t for each, _ in seen.of(events.Effect))
-    return None if began is None else Span(began - timedelta(seconds=record.t), last + SLACK_S)
+    record, _ = trial_events.of(events.PromptStarted)[0]
+    start = next(iter(read_moments(record.ts)), None)
+    last_t = max(effect_record.t for effect_record, _ in trial_events.of(events.Effect))
+    return None if start is None else Span(start - timedelta(seconds=record.t), last_t + SLACK_S)
 
 
-def _apart(seen: TrialEvents, group: Sequence[_Taken], calls: _Calls) -> list[_Taken]:
+def _select_same_request(
+    trial_events: TrialEvents, group: Sequence[_AttributedEffect], calls: _Calls
+) -> list[_AttributedEffect]:
     """The effects in the order in which they were asked for, without those that are about something else: an id that
     the prompt or a reply to another call shows is one of a thing that was there before."""
-    own = {each.at for each in group}
-    if any(each.made != group[0].made for each in group):
-        texts = [event.prompt for _, event in seen.of(events.PromptStarted)]
-        texts += [end.reply for at, end in calls.ends.items() if at not in own]
-        known = "\n".join(texts)
-        group = [each for each in group if not any(value in known for value in each.made)]
-    return sorted(group, key=lambda each: (each.at, each.nth))
+    own_places = {entry.at for entry in group}
+    if any(entry.made != group[0].made for entry in group):
+        texts = [event.prompt for _, event in trial_events.of(events.PromptStarted)]
+        texts += [end.reply for at, end in calls.ends.items() if at not in own_places]
+        known_text = "\n".join(texts)
+        group = [entry for entry in group if not any(value in known_text for value in entry.made)]
+    return sorted(group, key=lambda entry: (entry.at, entry.nth))
 
 
-def _finding(group: Sequence[_Taken], calls: _Calls, taken_back: Sequence[int]) -> Finding | None:
-    kept = list(group[:1])
-    for each in group[1:]:
-        if not _is_answered_as_repeat(calls.reply(kept[0]), calls.reply(each), kept[0], each):
-            kept.append(each)
-    lost: _Taken | None = None
-    for one, other in pairwise(kept):
-        if _any_between(taken_back, one.nth, other.nth):
+def _make_finding(group: Sequence[_AttributedEffect], calls: _Calls, taken_back: Sequence[int]) -> Finding | None:
+    distinct = list(group[:1])
+    for entry in group[1:]:
+        if not _is_answered_as_repeat(calls.reply(distinct[0]), calls.reply(entry), distinct[0], entry):
+            distinct.append(entry)
+    lost_entry: _AttributedEffect | None = None
+    for earlier_entry, later_entry in pairwise(distinct):
+        if _has_any_between(taken_back, earlier_entry.nth, later_entry.nth):
             return None
-        again = one.at[:2] == other.at[:2]
-        if calls.answered(one.at) and not again:
+        is_same_request = earlier_entry.at[:2] == later_entry.at[:2]
+        if calls.answered(earlier_entry.at) and not is_same_request:
             return None  # who asks again after a good reply does so anyway
-        if lost is None and one.at in calls.met and calls.follows(other.at, one.at):
-            lost = one
-    if lost is None:
+        if lost_entry is None and earlier_entry.at in calls.met and calls.follows(later_entry.at, earlier_entry.at):
+            lost_entry = earlier_entry
+    if lost_entry is None:
         return None
-    record, fault = calls.met[lost.at]
-    repeated = any(each.at == lost.at for each in kept if each is not lost)
-    why = "it was delivered twice" if repeated else f"its first reply was {_fate(fault.fault, calls, lost.at)}"
-    text = f"{lost.effect.effect} took effect {how_often(len(kept))}: {why}"
-    return Finding(FindingKind.DUPLICATE, text, (*(line(each.record) for each in kept), line(record)))
+    record, fault = calls.met[lost_entry.at]
+    was_delivered_twice = any(entry.at == lost_entry.at for entry in distinct if entry is not lost_entry)
+    reason = (
+        "it was delivered twice"
+        if was_delivered_twice
+        else f"its first reply was {_describe_fate(fault.fault, calls, lost_entry.at)}"
+    )
+    text = f"{lost_entry.effect.effect} took effect {describe_times(len(distinct))}: {reason}"
+    return Finding(FindingKind.DUPLICATE, text, (*(line_key(entry.record) for entry in distinct), line_key(record)))
 
 
-def _any_between(numbers: Sequence[int], first: int, last: int) -> bool:
+def _has_any_between(numbers: Sequence[int], first: int, last: int) -> bool:
     return bisect(numbers, max(first, last) - 1) > bisect(numbers, min(first, last))
 
 
-def _fate(fault: str, calls: _Calls, at: AttemptPlace) -> str:
+def _describe_fate(fault: str, calls: _Calls, at: AttemptPlace) -> str:
     if traits.delays(fault):
         return "late"
     return "unusable" if traits.leaves(fault) or (at in calls.ends and calls.ends[at].status) else "lost"
 
 
 def _is_answered_as_repeat(
-    first: tuple[int, str], second: tuple[int, str], one: _Taken, other: _Taken
+    first: tuple[int, str], second: tuple[int, str], first_entry: _AttributedEffect, second_entry: _AttributedEffect
 ) -> bool:  # fmt: skip
     """True if a service's second reply says that it had done this before: by its status, in words, or by naming the
     thing that the first reply names, which the request does not."""
-    (status, said), (later, again) = first, second
-    if later == HTTPStatus.ALREADY_REPORTED or (status == HTTPStatus.CREATED and later == HTTPStatus.OK):
+    (first_status, first_body), (second_status, second_body) = first, second
+    if second_status == HTTPStatus.ALREADY_REPORTED or (
+        first_status == HTTPStatus.CREATED and second_status == HTTPStatus.OK
+    ):
         return True
-    if _AGAIN.search(again) and not _AGAIN.search(said):
+    if _AGAIN.search(second_body) and not _AGAIN.search(first_body):
         return True
-    asked = spelt([one.effect.content, other.effect.content])
-    new = _new_ids(said, asked)
-    return bool(new) and new == _new_ids(again, asked)
+    request_text = spell_canonically([first_entry.effect.content, second_entry.effect.content])
+    new_ids = _new_ids(first_body, request_text)
+    return bool(new_ids) and new_ids == _new_ids(second_body, request_text)
 
 
-def _new_ids(reply: str, asked: str) -> set[str]:
+def _new_ids(reply: str, request_text: str) -> set[str]:
     """The ids in a reply that are none of the request's."""
-    found: Iterable[str] = _NEW_ID.findall(reply)
-    bare = reply.strip('"')
-    if re.fullmatch(r"[\w.:-]*\d[\w.:-]*", bare) and not bare.isdigit():  # the reply of a function is often the id
-        found = [bare]
+    ids: Iterable[str] = _NEW_ID.findall(reply)
+    unquoted = reply.strip('"')
+    if (
+        re.fullmatch(r"[\w.:-]*\d[\w.:-]*", unquoted) and not unquoted.isdigit()
+    ):  # the reply of a function is often the id
+        ids = [unquoted]
     return {
-        each
-        for each in (value.strip('"') for value in found)
-        if not re.search(rf"(?<!\w){re.escape(each)}(?!\w)", asked)
+        new_id
+        for new_id in (value.strip('"') for value in ids)
+        if not re.search(rf"(?<!\w){re.escape(new_id)}(?!\w)", request_text)
     }

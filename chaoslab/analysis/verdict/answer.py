@@ -11,15 +11,15 @@ from typing import Any, NamedTuple
 
 from chaoslab.analysis.answers.compare import AnswerLikeness, Likeness, compare
 from chaoslab.analysis.answers.hint import find_admission, find_plain_parts
-from chaoslab.analysis.answers.structures import LACKING, differences, is_number, parse_structure
-from chaoslab.analysis.answers.values import READ_MAX, folded, shows, tokens
+from chaoslab.analysis.answers.structures import MISSING, find_differences, is_number, parse_structure
+from chaoslab.analysis.answers.values import READ_MAX, contains_spelling, fold_text, tokenize
 from chaoslab.analysis.verdict import ledger
 from chaoslab.analysis.verdict.ledger import Finding, FindingKind
-from chaoslab.analysis.verdict.says import ANY, by_says
-from chaoslab.analysis.verdict.seen import TrialEvents, line
+from chaoslab.analysis.verdict.says import ANY, read_by_says
+from chaoslab.analysis.verdict.seen import TrialEvents, line_key
 from chaoslab.analysis.verdict.table import Basis, Said, WorldState
 from chaoslab.base.identity import digest
-from chaoslab.base.jsonable import brief, cut
+from chaoslab.base.jsonable import cut_text, render_brief
 from chaoslab.core.events import (
     AnswerRead,
     CallFinished,
@@ -34,9 +34,9 @@ from chaoslab.record.spoken import Spoken
 
 UNDECIDED = "nothing certain tells"
 """The beginning of the reason of a verdict that only the user's facts, says or judge would decide."""
-SENTENCE = 4
+SENTENCE_WORDS_MIN = 4
 """The fewest words beside those of the prompt that make a text more than a code or a name."""
-QUOTED = 120
+QUOTE_MAX = 120
 """The most characters of an answer that a finding quotes."""
 
 
@@ -77,7 +77,7 @@ class AnsweredTrial:
 
     started: PromptStarted
     finished: tuple[Record, PromptFinished]
-    done: Sequence[ledger.Done]
+    done: Sequence[ledger.RecordedEffect]
     world: WorldState
     harm: Sequence[Finding]
     lost: Sequence[Finding]
@@ -99,18 +99,18 @@ class AnsweredTrial:
         """The question that a judge would answer."""
         started = self.started
         if self.lost:
-            left = [brief(wish, QUOTED) for wish in self.lacking]
+            missing = [render_brief(wish, QUOTE_MAX) for wish in self.lacking]
             of_state = [finding.text.removeprefix("missing: ") for finding in self.lost if finding.lines]
-            return Question(started.prompt, self.answer, (*left, *of_state), None)
+            return Question(started.prompt, self.answer, (*missing, *of_state), None)
         facts = "; ".join(fact[0] for fact in started.facts if fact)
         reference = facts or started.twin
-        effects = tuple(brief({"effect": done.effect, **done.content}, QUOTED) for _, done in self.done)
+        effects = tuple(render_brief({"effect": effect.effect, **effect.content}, QUOTE_MAX) for _, effect in self.done)
         return Question(started.prompt, self.answer, (), reference, effects)
 
     @cached_property
     def lacking(self) -> Sequence[Mapping[str, Any]]:
         """The effects that should have happened and did not."""
-        return ledger.lacking(self.started.effects or (), [effect for _, effect in self.done], self.rules)
+        return ledger.find_missing_effects(self.started.effects or (), [effect for _, effect in self.done], self.rules)
 
     @cached_property
     def beside(self) -> AnswerLikeness | None:
@@ -118,8 +118,8 @@ class AnsweredTrial:
         twin = self.started.twin
         if twin is None:
             return None
-        known = "\n".join(str(value) for _, done in self.done for value in done.content.values())
-        return compare(twin, self.answer, asked=self.started.prompt, known=known)
+        effect_values = "\n".join(str(value) for _, effect in self.done for value in effect.content.values())
+        return compare(twin, self.answer, asked=self.started.prompt, known=effect_values)
 
     @cached_property
     def admission(self) -> str:
@@ -147,23 +147,37 @@ class AnsweredTrial:
     def flags(self) -> Mapping[str, bool]:
         """True for each flag of a structured answer that is as in the twin's, where it is true, and False for each that
         is false or nothing instead; by its path."""
-        twin, given = parse_structure(self.started.twin or ""), parse_structure(self.answer)
-        if twin is None or given is None:
+        twin, actual = parse_structure(self.started.twin or ""), parse_structure(self.answer)
+        if twin is None or actual is None:
             return {}
-        turned = {path for path, one, other in differences(twin, given) if one is True and other in (False, None)}
-        lost = {path for path, one, other in differences(twin, given) if one is True and other is not True}
-        raised = [path for path, one, _ in differences(twin, _without_flags(twin)) if one is True]
-        return {path: path not in turned for path in raised if path in turned or path not in lost}
+        denied = {
+            path
+            for path, expected_value, actual_value in find_differences(twin, actual)
+            if expected_value is True and actual_value in (False, None)
+        }
+        missing_paths = {
+            path
+            for path, expected_value, actual_value in find_differences(twin, actual)
+            if expected_value is True and actual_value is not True
+        }
+        true_paths = [
+            path for path, expected_value, _ in find_differences(twin, _without_flags(twin)) if expected_value is True
+        ]
+        return {path: path not in denied for path in true_paths if path in denied or path not in missing_paths}
 
     @cached_property
     def claims(self) -> Sequence[str]:
         """The flags of a structured answer that are true, and are not so in the twin's."""
-        twin, given = parse_structure(self.started.twin or ""), parse_structure(self.answer)
-        return [path for path, one, other in differences(twin, given) if other is True and one is not True]
+        twin, actual = parse_structure(self.started.twin or ""), parse_structure(self.answer)
+        return [
+            path
+            for path, expected_value, actual_value in find_differences(twin, actual)
+            if actual_value is True and expected_value is not True
+        ]
 
     def of_answer(self, kind: FindingKind, text: str) -> Finding:
         """A finding that the answer's line shows."""
-        return Finding(kind, text, (line(self.finished[0]),))
+        return Finding(kind, text, (line_key(self.finished[0]),))
 
 
 def _without_flags(value: Any) -> Any:
@@ -175,12 +189,12 @@ def _without_flags(value: Any) -> Any:
     return False if value is True else value
 
 
-def sense_of(trial: AnsweredTrial) -> AnswerSense:
+def find_sense(trial: AnsweredTrial) -> AnswerSense:
     """The sense of the answer of a trial, and on what it rests."""
     reading = trial.seen.first(AnswerRead)
-    read = _read_by_says(trial, reading[1]) if reading else None
-    if reading and read and (read.said is not Said.UNCLEAR or reading[1].error):
-        return read
+    own_reading = _read_by_says(trial, reading[1]) if reading else None
+    if reading and own_reading and (own_reading.said is not Said.UNCLEAR or reading[1].error):
+        return own_reading
     if sense := _sense_of_undone(trial) if trial.lost else _sense_of_done(trial):
         return sense
     if trial.world is WorldState.HARM and not trial.lost:
@@ -189,25 +203,25 @@ def sense_of(trial: AnsweredTrial) -> AnswerSense:
     opinion = trial.spoken.opinion(trial.trial, trial.question) if trial.spoken else None
     if opinion is None:
         unclear = _describe_unclear(trial)._replace(findings=facts)
-        return unclear if read is None else unclear._replace(basis=read.basis, text=read.text)
+        return unclear if own_reading is None else unclear._replace(basis=own_reading.basis, text=own_reading.text)
     # A judge that failed has said nothing: the answer stays open, with the reason.
     if opinion.error:
         sense = _describe_unclear(trial)
-        return sense._replace(text=f"no opinion of its answer: {cut(opinion.error, QUOTED)}", findings=facts)
-    text = f"the judge {cut(opinion.model, QUOTED)} says of the answer: {opinion.said}"
+        return sense._replace(text=f"no opinion of its answer: {cut_text(opinion.error, QUOTE_MAX)}", findings=facts)
+    text = f"the judge {cut_text(opinion.model, QUOTE_MAX)} says of the answer: {opinion.said}"
     return _report(trial, Said(opinion.said), Basis.JUDGE, text)
 
 
 def _read_by_says(trial: AnsweredTrial, event: AnswerRead) -> AnswerSense | None:
     if event.error:
         return AnswerSense(Said.UNCLEAR, Basis.SAYS, f"its says= failed: {event.error}")
-    asked = [str(wish.get("effect")) for wish in trial.started.effects or ()]
+    wished = [str(wish.get("effect")) for wish in trial.started.effects or ()]
     missing = [str(wish.get("effect")) for wish in trial.lacking]
     failed = {call.tool or call.target for _, call in trial.seen.of(CallFinished) if call.error or not call.ok}
     failed |= {fault.target for _, fault in trial.seen.of(FaultWitnessed)}  # what it read may have been no use
     failed |= {effect.effect for _, effect in trial.done if {effect.tool, effect.target} & failed}
-    sense = by_says(
-        event.says, event.twin, asked, missing, undone=bool(trial.lost), failed=failed,
+    sense = read_by_says(
+        event.says, event.twin, wished, missing, undone=bool(trial.lost), failed=failed,
         nothing=not trial.done and not trial.changed, admits=trial.may_admit,
     )  # fmt: skip
     if sense is None:
@@ -215,56 +229,62 @@ def _read_by_says(trial: AnsweredTrial, event: AnswerRead) -> AnswerSense | None
         if facts and event.says.get(ANY, ANY) is None and not trial.may_admit:  # it says nothing of what it lacks
             return AnswerSense(Said.WRONG, Basis.SAYS, "", facts)
         return None
-    said, text = sense
-    if said is Said.RIGHT and (beside := trial.beside) is not None:
-        if beside.likeness is Likeness.OTHER:
+    word, text = sense
+    if word is Said.RIGHT and (likeness := trial.beside) is not None:
+        if likeness.likeness is Likeness.OTHER:
             return None  # equal but for a value that it does not read
-        if set(event.says) <= {*asked, ANY} and beside.likeness is not Likeness.SAME and not beside.same_values:
+        if set(event.says) <= {*wished, ANY} and likeness.likeness is not Likeness.SAME and not likeness.same_values:
             return None  # it reads no value, and the answer has others than its twin's
-    return _report(trial, said, Basis.SAYS, text)
+    return _report(trial, word, Basis.SAYS, text)
 
 
-def _report(trial: AnsweredTrial, said: Said, basis: Basis, text: str) -> AnswerSense:
+def _report(trial: AnsweredTrial, word: Said, basis: Basis, text: str) -> AnswerSense:
     """The word of the user's `says` or judge on the answer."""
     kinds = {Said.WRONG: FindingKind.VALUE, Said.PASSES_OVER: FindingKind.ADMISSION, Said.ADMITS: FindingKind.ADMISSION}
-    findings = (trial.of_answer(kinds[said], text),) if said in kinds else ()
-    return AnswerSense(said, basis, text, findings)
+    findings = (trial.of_answer(kinds[word], text),) if word in kinds else ()
+    return AnswerSense(word, basis, text, findings)
 
 
 def _sense_of_undone(trial: AnsweredTrial) -> AnswerSense | None:
     """The sense of an answer to a trial that left something undone: it is the twin's, or a flag of it tells."""
-    beside = trial.beside
-    if beside is not None and beside.likeness is Likeness.SAME:
+    likeness = trial.beside
+    if likeness is not None and likeness.likeness is Likeness.SAME:
         text = "the answer does not say so: it is its twin's"
         return _report(trial, Said.PASSES_OVER, Basis.SAME, text)
     if not trial.flags:
         return None
-    names = [folded(str(wish.get("effect"))) for wish in trial.lacking]
-    own = {path: kept for path, kept in trial.flags.items() if any(_is_named_for(path, name) for name in names)}
-    if own and all(own.values()) and not _may_differ_by_admission(trial, names):
-        return _report(trial, Said.PASSES_OVER, Basis.VALUES, f"the answer does not say so: its {min(own)} is true")
-    told = own or {path: kept for path, kept in trial.flags.items() if _words(path)[-1] in _SUCCESS}
+    names = [fold_text(str(wish.get("effect"))) for wish in trial.lacking]
+    named_flags = {
+        path: is_kept for path, is_kept in trial.flags.items() if any(_is_named_for(path, name) for name in names)
+    }
+    if named_flags and all(named_flags.values()) and not _may_differ_by_admission(trial, names):
+        return _report(
+            trial, Said.PASSES_OVER, Basis.VALUES, f"the answer does not say so: its {min(named_flags)} is true"
+        )
+    telling_flags = named_flags or {
+        path: is_kept for path, is_kept in trial.flags.items() if _split_words(path)[-1] in _SUCCESS
+    }
     if (
-        told
-        and not any(told.values())
+        telling_flags
+        and not any(telling_flags.values())
         and not any(_is_named_for(path, name) for path in trial.claims for name in names)
         and not _may_claim(trial, names)
     ):
-        return _report(trial, Said.ADMITS, Basis.VALUES, f"the answer says so: its {min(told)} is not true")
+        return _report(trial, Said.ADMITS, Basis.VALUES, f"the answer says so: its {min(telling_flags)} is not true")
     return None
 
 
 def _is_named_for(path: str, effect: str) -> bool:
     """True if the name of a flag says that an effect was done: `refunded`, and `order_refunded`, of `refund_order`. No
     other name does: something refundable, or a refund that was requested or is needed, may be refunded or not."""
-    *subject, word = _words(path)
-    verbs = _words(effect.replace("/", "_").replace(" ", "_"))
+    *subject, word = _split_words(path)
+    verbs = _split_words(effect.replace("/", "_").replace(" ", "_"))
     forms = {verb + end for verb in verbs for end in ("ed", "d", verb[-1:] + "ed")}
     forms |= {_PAST[verb] for verb in verbs if verb in _PAST} | (_SUCCESS & set(verbs))
     return word in forms and set(subject) <= {*verbs, "is", "was", "has", "been"}
 
 
-def _words(path: str) -> list[str]:
+def _split_words(path: str) -> list[str]:
     return _CAPITAL.sub("_", path.rpartition(".")[2]).casefold().replace("-", "_").split("_")
 
 
@@ -276,24 +296,30 @@ _SUCCESS = {*["ok", "success", "successful", "succeeded", "done", "complete", "c
 
 def _may_differ_by_admission(trial: AnsweredTrial, names: Sequence[str]) -> bool:
     """True if a structured answer has another text, flag, list or nought than its twin's, which may admit something."""
-    twin, given = parse_structure(trial.started.twin or ""), parse_structure(trial.answer)
+    twin, actual = parse_structure(trial.started.twin or ""), parse_structure(trial.answer)
     claims = {path for path in trial.claims if any(_is_named_for(path, name) for name in names)}
     return any(
         path not in claims
-        and not (other is None or other is LACKING or (is_number(one) and is_number(other) and one and other))
-        for path, one, other in differences(twin, given)
+        and not (
+            actual_value is None
+            or actual_value is MISSING
+            or (is_number(expected_value) and is_number(actual_value) and expected_value and actual_value)
+        )
+        for path, expected_value, actual_value in find_differences(twin, actual)
     )
 
 
 def _may_claim(trial: AnsweredTrial, names: Sequence[str]) -> bool:
     """True if a text of a structured answer may claim what a flag of it denies: a part of it that admits nothing says
     that it was done, or it is a sentence of which no part seems to admit anything."""
-    asked = set(tokens(trial.started.prompt))
-    for text in _values(parse_structure(trial.answer)):
+    prompt_tokens = set(tokenize(trial.started.prompt))
+    for text in _iterate_values(parse_structure(trial.answer)):
         if isinstance(text, str):
             parts = find_plain_parts(text)
-            claims = any(_is_named_for(word, name) for part in parts for word in tokens(part) for name in names)
-            if claims or (len(set(tokens(text)) - asked) >= SENTENCE and not find_admission(text)):
+            claims = any(
+                _is_named_for(word, name) for sentence in parts for word in tokenize(sentence) for name in names
+            )
+            if claims or (len(set(tokenize(text)) - prompt_tokens) >= SENTENCE_WORDS_MIN and not find_admission(text)):
                 return True
     return False
 
@@ -305,30 +331,30 @@ def _sense_of_turns(trial: AnsweredTrial) -> AnswerSense | None:
     if len(turns) < 2 or not any(turn.twin is not None or turn.facts or turn.says for turn in turns):
         return None
     senses = {turn.turn: _sense_of_turn(trial, turn) for turn in turns}
-    poor = [number for number, sense in senses.items() if sense.said is not Said.RIGHT]
-    if not poor:
+    bad_turns = [number for number, sense in senses.items() if sense.said is not Said.RIGHT]
+    if not bad_turns:
         return next(iter(senses.values()))._replace(text="each turn is right")
     worst = next(
-        said for said in (Said.WRONG, Said.UNCLEAR, Said.ADMITS, Said.PASSES_OVER)
-        if any(senses[number].said is said for number in poor)
+        word for word in (Said.WRONG, Said.UNCLEAR, Said.ADMITS, Said.PASSES_OVER)
+        if any(senses[number].said is word for number in bad_turns)
     )  # fmt: skip
-    first = next(number for number in poor if senses[number].said is worst)
-    again = next((number for number in senses if number > poor[-1]), None)
-    later = "never well again" if again is None else f"well again in turn {again}"
+    first = next(number for number in bad_turns if senses[number].said is worst)
+    recovered_turn = next((number for number in senses if number > bad_turns[-1]), None)
+    recovery_text = "never well again" if recovered_turn is None else f"well again in turn {recovered_turn}"
     sense = senses[first]
-    text = f"turn {first}: {sense.text or 'it lacks a fact'}; {later}"
+    text = f"turn {first}: {sense.text or 'it lacks a fact'}; {recovery_text}"
     findings = tuple(replace(finding, text=text) for finding in sense.findings[:1])
     return sense._replace(text=text, findings=findings)
 
 
 def _sense_of_turn(trial: AnsweredTrial, turn: TurnFinished) -> AnswerSense:
     """The sense of the answer of one turn: by its `says`, its facts, and the twin's answer."""
-    beside = None if turn.twin is None else compare(turn.twin, turn.answer, asked=trial.started.prompt)
-    missing = [fact for fact in turn.facts or () if not shows(fact, turn.answer)]
+    likeness = None if turn.twin is None else compare(turn.twin, turn.answer, asked=trial.started.prompt)
+    missing = [fact for fact in turn.facts or () if not contains_spelling(fact, turn.answer)]
     admission = find_admission(turn.answer, turn.twin or "")
     if turn.says is not None:
         failed = {call.tool for _, call in trial.seen.of(CallFinished) if call.turn == turn.turn and not call.ok}
-        if sense := by_says(
+        if sense := read_by_says(
             turn.says,
             turn.twin_says,
             (),
@@ -339,22 +365,28 @@ def _sense_of_turn(trial: AnsweredTrial, turn: TurnFinished) -> AnswerSense:
             admits=bool(admission),
         ):
             return _report(trial, sense[0], Basis.SAYS, sense[1])
-    if beside is not None and beside.likeness is Likeness.OTHER:
-        return _report(trial, Said.WRONG, Basis.VALUES, f"{beside.text} (its twin)")
+    if likeness is not None and likeness.likeness is Likeness.OTHER:
+        return _report(trial, Said.WRONG, Basis.VALUES, f"{likeness.text} (its twin)")
     if missing:
         text = f"missing fact '{missing[0][0] if missing[0] else ''}'"
-        same = beside is not None and beside.likeness is Likeness.SAME
+        same = likeness is not None and likeness.likeness is Likeness.SAME
         return AnswerSense(
             Said.WRONG if same else Said.UNCLEAR, Basis.FACTS if same else Basis.NONE, text,
             (trial.of_answer(FindingKind.FACT, text),),
         )  # fmt: skip
     if turn.facts and not admission:
         return AnswerSense(Said.RIGHT, Basis.FACTS, "all stated facts are shown")
-    if beside is not None and beside.likeness is Likeness.SAME:
-        return AnswerSense(Said.RIGHT, Basis.SAME, beside.text)
-    if beside is None and turn.twin is None and not turn.facts:
+    if likeness is not None and likeness.likeness is Likeness.SAME:
+        return AnswerSense(Said.RIGHT, Basis.SAME, likeness.text)
+    if likeness is None and turn.twin is None and not turn.facts:
         return AnswerSense(Said.RIGHT, Basis.SAME, "nothing was stated about it")
-    hint = f"it seems to admit it: {brief(admission, QUOTED)}" if admission else "" if beside is None else beside.text
+    hint = (
+        f"it seems to admit it: {render_brief(admission, QUOTE_MAX)}"
+        if admission
+        else ""
+        if likeness is None
+        else likeness.text
+    )
     return AnswerSense(Said.UNCLEAR, Basis.NONE, f"{UNDECIDED} if it is right", hint=hint)
 
 
@@ -362,48 +394,50 @@ def _sense_of_done(trial: AnsweredTrial) -> AnswerSense | None:
     """The sense of an answer to a trial in which nothing is missing, by equality, stated facts and values."""
     if not trial.started.facts and (sense := _sense_of_turns(trial)):
         return sense
-    facts, beside = trial.started.facts, trial.beside
+    facts, likeness = trial.started.facts, trial.beside
     missing = _find_missing_facts(trial)
-    if beside is not None and beside.likeness is Likeness.OTHER and not (beside.may_count and trial.saw_failure):
-        text = f"{beside.text} (its twin)"
+    if likeness is not None and likeness.likeness is Likeness.OTHER and not (likeness.may_count and trial.saw_failure):
+        text = f"{likeness.text} (its twin)"
         return AnswerSense(Said.WRONG, Basis.VALUES, text, (*missing, trial.of_answer(FindingKind.VALUE, text)))
     if missing:
-        if beside is not None and beside.likeness is Likeness.SAME:
+        if likeness is not None and likeness.likeness is Likeness.SAME:
             return AnswerSense(Said.WRONG, Basis.FACTS, "", missing)
         return None
-    if facts and not trial.admission and not (beside is not None and beside.likeness is Likeness.SAME):
+    if facts and not trial.admission and not (likeness is not None and likeness.likeness is Likeness.SAME):
         return AnswerSense(Said.RIGHT, Basis.FACTS, "all stated facts are shown")
-    if beside is None:
-        stated = not facts and trial.started.effects is not None and not trial.admission
-        return AnswerSense(Said.RIGHT, Basis.LEDGER, "nothing was stated about the answer") if stated else None
-    if beside.likeness is Likeness.SAME:
-        return AnswerSense(Said.RIGHT, Basis.SAME, beside.text)
+    if likeness is None:
+        rests_on_ledger = not facts and trial.started.effects is not None and not trial.admission
+        return AnswerSense(Said.RIGHT, Basis.LEDGER, "nothing was stated about the answer") if rests_on_ledger else None
+    if likeness.likeness is Likeness.SAME:
+        return AnswerSense(Said.RIGHT, Basis.SAME, likeness.text)
     return _find_nulls(trial)
 
 
 def _find_nulls(trial: AnsweredTrial) -> AnswerSense | None:
     """A structured answer that has nothing in the place of all values of its twin's that the prompt does not give: one
     that is kept may be a guess."""
-    twin, given = parse_structure(trial.started.twin or ""), parse_structure(trial.answer)
-    if twin is None or given is None:
+    twin, actual = parse_structure(trial.started.twin or ""), parse_structure(trial.answer)
+    if twin is None or actual is None:
         return None
-    differing = differences(twin, given)
-    emptied = [path for path, one, other in differing if other is None and one is not None]
+    differing = find_differences(twin, actual)
+    emptied = [
+        path for path, expected_value, actual_value in differing if actual_value is None and expected_value is not None
+    ]
     if not emptied or len(emptied) < len(differing):
         return None
-    asked = set(tokens(trial.started.prompt))
-    if any(not set(tokens(str(value))) <= asked for value in _values(given)):
+    prompt_tokens = set(tokenize(trial.started.prompt))
+    if any(not set(tokenize(str(value))) <= prompt_tokens for value in _iterate_values(actual)):
         return None
     if trial.done:
         return None  # it may take back what was done
     return _report(trial, Said.ADMITS, Basis.VALUES, f"the answer has no value for its {emptied[0] or 'whole'}")
 
 
-def _values(structure: Any) -> Iterator[Any]:
+def _iterate_values(structure: Any) -> Iterator[Any]:
     """The values of a structure that are something."""
     if isinstance(structure, dict | list):
         for item in structure.values() if isinstance(structure, dict) else structure:
-            yield from _values(item)
+            yield from _iterate_values(item)
     elif structure is not None:
         yield structure
 
@@ -412,20 +446,20 @@ def _find_missing_facts(trial: AnsweredTrial) -> tuple[Finding, ...]:
     """A finding for each stated fact that the answer does not show."""
     if trial.lost:
         return ()
-    missing = [fact for fact in trial.started.facts if not shows(fact, trial.answer)]
+    missing = [fact for fact in trial.started.facts if not contains_spelling(fact, trial.answer)]
     return tuple(trial.of_answer(FindingKind.FACT, f"missing fact '{fact[0] if fact else ''}'") for fact in missing)
 
 
 def _describe_unclear(trial: AnsweredTrial) -> AnswerSense:
     """An answer that nothing certain decides, with a hint for a person."""
-    beside = trial.beside
+    likeness = trial.beside
     if trial.admission:
-        hint = f"it seems to admit it: {brief(trial.admission, QUOTED)}"
-    elif beside is None:
+        hint = f"it seems to admit it: {render_brief(trial.admission, QUOTE_MAX)}"
+    elif likeness is None:
         hint = ""
-    elif trial.lost and beside.same_values:
+    elif trial.lost and likeness.same_values:
         hint = "it has its twin's values, and seems to claim it"
     else:
-        hint = beside.text
+        hint = likeness.text
     text = f"{UNDECIDED} if the answer says so" if trial.lost else f"{UNDECIDED} if the answer is right"
     return AnswerSense(Said.UNCLEAR, Basis.NONE, text, hint=hint)

@@ -12,7 +12,7 @@ from chaoslab.core.limits import ends_all
 from chaoslab.core.plan import Plan
 from chaoslab.record.history import History
 
-WHY = 200
+REASON_MAX = 200
 
 
 @dataclass
@@ -32,8 +32,8 @@ class Exposure:
         if held:
             self.held[held] += 1
 
-    def __add__(self, other: "Exposure") -> "Exposure":
-        return Exposure(self.planned + other.planned, self.met + other.met, self.held + other.held)
+    def __add__(self, second: "Exposure") -> "Exposure":
+        return Exposure(self.planned + second.planned, self.met + second.met, self.held + second.held)
 
     @property
     def nothing(self) -> str:
@@ -48,32 +48,32 @@ class Exposure:
         """The reasons why faults were held back, each with its number of trials; empty if nothing did that."""
         if not self.held:
             return ""
-        told = ", ".join(why for why, _ in self.held.most_common(2))
-        return f"faults were held back in {self.held.total()} of {self.planned} trials: {told}"[:WHY]
+        reasons = ", ".join(reason for reason, _ in self.held.most_common(2))
+        return f"faults were held back in {self.held.total()} of {self.planned} trials: {reasons}"[:REASON_MAX]
 
 
-def first_hold(limits: Iterable[str]) -> str:
+def find_ending_limit(limits: Iterable[str]) -> str:
     """The first of the limits that held faults back which ends all faults, such as a lever that was pulled; empty if
     there is none. One that thins faults out, such as a share, is part of the plan."""
-    return next((each for each in limits if ends_all(each)), "")
+    return next((limit for limit in limits if ends_all(limit)), "")
 
 
-def plans_faults(started: RunStarted | None) -> bool:
+def has_planned_faults(started: RunStarted | None) -> bool:
     """True if the plan of a run has a fault that may hit."""
     with suppress(LookupError, TypeError, ValueError):  # a plan that is none of this version's
-        return started is not None and any(each.may_hit for each in Plan.from_json(started.plan).injections)
+        return started is not None and any(injection.may_hit for injection in Plan.from_json(started.plan).injections)
     return False
 
 
-def exposure_of_run(history: History) -> Exposure:
+def compute_exposure(history: History) -> Exposure:
     """The exposure of the trials of a run, by its log."""
-    found = Exposure()
-    if not plans_faults(history.first(RunStarted)):
-        return found
-    met = {record.trial for record, _ in history.of(FaultWitnessed)}
-    held: dict[str | None, list[str]] = {}
+    exposure = Exposure()
+    if not has_planned_faults(history.first(RunStarted)):
+        return exposure
+    faulted = {record.trial for record, _ in history.of(FaultWitnessed)}
+    limits_by_trial: dict[str | None, list[str]] = {}
     for record, event in history.of(FaultHeldBack):
-        held.setdefault(record.trial or event.at.trial, []).append(event.limit)
+        limits_by_trial.setdefault(record.trial or event.at.trial, []).append(event.limit)
     for trial in history.trials:
-        found.add(met=trial in met, held=first_hold(held.get(trial, ())))
-    return found
+        exposure.add(met=trial in faulted, held=find_ending_limit(limits_by_trial.get(trial, ())))
+    return exposure

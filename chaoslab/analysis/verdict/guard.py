@@ -12,7 +12,7 @@ from chaoslab.base.jsonable import describe_error, line
 
 T_ = TypeVar("T_")
 
-WHY = 140
+REASON_MAX = 140
 """The most characters of a reason."""
 
 
@@ -20,7 +20,7 @@ class Unknown(Exception):
     """A failed measure's result was asked for; the message is the reason, in one line."""
 
 
-def guarded(measure: Callable[[], T_], otherwise: Callable[[str], T_]) -> T_:
+def run_guarded(measure: Callable[[], T_], otherwise: Callable[[str], T_]) -> T_:
     """The measure's result. If it raises, the result of `otherwise` for the reason, which is one short line."""
     try:
         return measure()
@@ -28,7 +28,7 @@ def guarded(measure: Callable[[], T_], otherwise: Callable[[str], T_]) -> T_:
         return otherwise(str(error))
     except BaseException as error:  # noqa: BLE001 - a measure may be a plug-in's, and any may have a bug
         let_through(error)
-        return otherwise(line(describe_error(error), WHY))
+        return otherwise(line(describe_error(error), REASON_MAX))
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Section(Generic[T_]):
     @classmethod
     def of(cls, measure: Callable[[], T_]) -> Section[T_]:
         """The result of the measure; unknown if it raises."""
-        return guarded(lambda: Section(measure()), lambda why: Section(None, why))
+        return run_guarded(lambda: Section(measure()), lambda reason: Section(None, reason))
 
     @property
     def value(self) -> T_:

@@ -17,12 +17,12 @@ from chaoslab.analysis.verdict._matching import (
     NearWishes,
     Pairing,
     Wish,
-    differing,
+    differing_keys,
     matches,
-    nearly,
+    nearly_matches,
 )
 from chaoslab.analysis.verdict._matching import Rules as Rules
-from chaoslab.base.alike import alike, spelt
+from chaoslab.base.alike import are_equal, spell_canonically
 from chaoslab.base.identity import REPEATABLE, is_idempotency_key
 from chaoslab.core.events import Effect
 from chaoslab.record.effects import find_distinct_effects
@@ -61,27 +61,27 @@ LINES_MAX = 6
 """The most lines of one writer that a finding shows."""
 
 
-def few(numbers: Sequence[int]) -> str:
+def join_few(numbers: Sequence[int]) -> str:
     """The numbers with commas, the first few of many."""
-    more = " …" if len(numbers) > LINES_MAX else ""
-    return ", ".join(map(str, numbers[:LINES_MAX])) + more
+    ellipsis = " …" if len(numbers) > LINES_MAX else ""
+    return ", ".join(map(str, numbers[:LINES_MAX])) + ellipsis
 
 
-def events_of(history: History, lines: Collection[tuple[str, int]]) -> str:
+def describe_events(history: History, lines: Collection[tuple[str, int]]) -> str:
     """The places of these lines in the history of one trial, as in "events 4, 9 of the trial"; empty if there are none.
     Where many trials share a log, the numbers of a trial's own history are not those of the log's lines."""
-    wanted = frozenset(lines)  # a loop shows thousands
-    found = [place for place, record in enumerate(history, 1) if (record.writer, record.seq) in wanted]
-    return f"event{'s' if found[1:] else ''} {few(found)} of the trial" if found else ""
+    line_set = frozenset(lines)  # a loop shows thousands
+    positions = [position for position, record in enumerate(history, 1) if (record.writer, record.seq) in line_set]
+    return f"event{'s' if positions[1:] else ''} {join_few(positions)} of the trial" if positions else ""
 
 
 _PLACES = re.compile(r" \(events? [\d, …]+ of the trial\)")
 _SAID = re.compile(r"(\bthe answer (?:says|does not say)[^:\"]*: ).*", re.DOTALL)
-_BROKEN = re.compile("|".join(rf"\b{one.value} {one.phrase}\b" for one in HTTPStatus if one >= 500))
+_BROKEN = re.compile("|".join(rf"\b{status.value} {status.phrase}\b" for status in HTTPStatus if status >= 500))
 
 
-def anywhere(text: str) -> str:
-    """The text without what differs where trials end alike: the places of `events_of`, the words that an answer is
+def strip_positions(text: str) -> str:
+    """The text without what differs where trials end alike: the places of `describe_events`, the words that an answer is
     quoted with, and which status of 5xx it was."""
     return _BROKEN.sub("5xx", _SAID.sub(r"\1", _PLACES.sub("", text)))
 
@@ -101,31 +101,31 @@ class Finding:
     @property
     def where(self) -> str:
         """The lines of the log, as in "messaging.log 4, 9"."""
-        return in_logs(self.lines)
+        return describe_lines(self.lines)
 
 
-def in_logs(lines: Iterable[tuple[str, int]]) -> str:
+def describe_lines(lines: Iterable[tuple[str, int]]) -> str:
     """Lines of the log in words, as in "info.log 4, 9"; empty if there are none."""
     by_writer: dict[str, list[int]] = {}
     for writer, seq in lines:
         by_writer.setdefault(writer, []).append(seq)
-    return "; ".join(f"{writer}.log {few(seqs)}" for writer, seqs in by_writer.items())
+    return "; ".join(f"{writer}.log {join_few(seqs)}" for writer, seqs in by_writer.items())
 
 
-Done = tuple[Record, Effect]
+RecordedEffect = tuple[Record, Effect]
 
 
-def done_in(history: History, trial: str) -> list[Done]:
+def find_recorded_effects(history: History, trial: str) -> list[RecordedEffect]:
     """The services' effects in a trial with their records; lines with the same request id are one effect."""
     return find_distinct_effects(history.of(Effect, trial=trial))
 
 
-def effects_of(history: History, trial: str) -> list[Effect]:
+def list_effects(history: History, trial: str) -> list[Effect]:
     """The services' effects in a trial; lines with the same request id are one effect."""
-    return [effect for _, effect in done_in(history, trial)]
+    return [effect for _, effect in find_recorded_effects(history, trial)]
 
 
-def wish(effect: Mapping[str, Any]) -> dict[str, Any]:
+def make_wish(effect: Mapping[str, Any]) -> dict[str, Any]:
     """The effect as one that must happen again. A list in it would be a choice of values, so it is wrapped in a
     list."""
     return {name: [value] if isinstance(value, list) else value for name, value in effect.items()}
@@ -134,40 +134,40 @@ def wish(effect: Mapping[str, Any]) -> dict[str, Any]:
 _REPEATABLE = tuple(f"{method} " for method in REPEATABLE)
 
 
-def net(stated: Sequence[Wish], done: Sequence[Done], rules: Rules) -> Sequence[Done]:
+def net_effects(wishes: Sequence[Wish], effects: Sequence[RecordedEffect], rules: Rules) -> Sequence[RecordedEffect]:
     """The effects that are left: repeats of idempotent ones, and what was taken back together with what took it back,
     are not."""
-    repeatable = rules.spans and any(effect.tool.startswith(_REPEATABLE) for _, effect in done)
+    repeatable = rules.spans and any(effect.tool.startswith(_REPEATABLE) for _, effect in effects)
     if not (rules.undoes or rules.idempotent or repeatable):
-        return done
-    kept: list[Done] = []
-    once = set[str]()
-    for pair in done:
+        return effects
+    counted: list[RecordedEffect] = []
+    idempotent_seen = set[str]()
+    for pair in effects:
         effect = pair[1]
         if effect.effect in rules.idempotent:
-            spelling = spelt([effect.effect, _content(rules, effect)])
-            if spelling in once:
+            spelling = spell_canonically([effect.effect, _effect_content(rules, effect)])
+            if spelling in idempotent_seen:
                 continue
-            once.add(spelling)
-        kept.append(pair)
-    paired = Pairing(stated, [effect for _, effect in kept], rules).pairs
-    standing = _Standing(rules)
-    gone: set[int] = set()
+            idempotent_seen.add(spelling)
+        counted.append(pair)
+    paired = Pairing(wishes, [effect for _, effect in counted], rules).pairs
+    standing = _OpenEffects(rules)
+    dropped: set[int] = set()
     latest: dict[tuple[str, str], Effect] = {}
     """The last request to each address."""
-    for number, (_, effect) in enumerate(kept):
+    for number, (_, effect) in enumerate(counted):
         method, _, address = effect.tool.partition(" ")
-        before, latest[effect.target, address] = latest.get((effect.target, address)), effect
+        previous, latest[effect.target, address] = latest.get((effect.target, address)), effect
         if number not in paired:
-            if before is not None and method in REPEATABLE and _is_repeat(rules, effect, before):
-                gone.add(number)  # the stamp in it is another one, and it is a repeat yet
+            if previous is not None and method in REPEATABLE and _is_repeat(rules, effect, previous):
+                dropped.add(number)  # the stamp in it is another one, and it is a repeat yet
                 continue
-            undone = standing.take_back(effect)
-            if undone is not None:
-                gone |= {number, undone}
+            undone_number = standing.take_back(effect)
+            if undone_number is not None:
+                dropped |= {number, undone_number}
                 continue
         standing.add(number, effect, asked=number in paired)
-    return [pair for number, pair in enumerate(kept) if number not in gone]
+    return [pair for number, pair in enumerate(counted) if number not in dropped]
 
 
 @dataclass
@@ -178,20 +178,20 @@ class _ByValue:
     read: int = 0
 
 
-class _Standing:
+class _OpenEffects:
     """The effects so far that others may take back, and that nothing took back yet."""
 
     def __init__(self, rules: Rules) -> None:
-        self._rules, self._may_go = rules, frozenset(rules.undoes.values())
+        self._rules, self._reversible = rules, frozenset(rules.undoes.values())
         self._content: dict[int, dict[str, Any]] = {}
         self._asked: set[int] = set()
         self._by_keys: dict[str, dict[tuple[str, ...], list[int]]] = {}
         self._known: dict[tuple[str, tuple[str, ...], tuple[str, ...]], _ByValue] = {}
 
     def add(self, number: int, effect: Effect, *, asked: bool) -> None:
-        if effect.effect not in self._may_go:
+        if effect.effect not in self._reversible:
             return
-        content = self._content[number] = _content(self._rules, effect)
+        content = self._content[number] = _effect_content(self._rules, effect)
         self._by_keys.setdefault(effect.effect, {}).setdefault(tuple(sorted(content)), []).append(number)
         if asked:
             self._asked.add(number)
@@ -202,52 +202,56 @@ class _Standing:
         target = self._rules.undoes.get(effect.effect)
         if target is None or target not in self._by_keys:
             return None
-        own, found = _content(self._rules, effect), list[tuple[bool, int]]()
+        content, candidates = _effect_content(self._rules, effect), list[tuple[bool, int]]()
         for keys, numbers in self._by_keys[target].items():
-            shared = tuple(key for key in keys if key in own)
-            known = self._known.setdefault((target, keys, shared), _ByValue())
-            self._read(known, numbers, shared)
-            for surplus, stack in enumerate(known.numbers.get(spelt([own[key] for key in shared]), ())):
+            shared = tuple(key for key in keys if key in content)
+            by_value = self._known.setdefault((target, keys, shared), _ByValue())
+            self._read(by_value, numbers, shared)
+            for is_surplus, stack in enumerate(
+                by_value.numbers.get(spell_canonically([content[key] for key in shared]), ())
+            ):
                 while stack and stack[-1] not in self._content:
                     stack.pop()
-                found += [(bool(surplus), stack[-1])] if stack else []
-        if not found:
+                candidates += [(bool(is_surplus), stack[-1])] if stack else []
+        if not candidates:
             return None
-        number = max(found)[1]
+        number = max(candidates)[1]
         del self._content[number]
         return number
 
-    def _read(self, known: _ByValue, numbers: Sequence[int], shared: Sequence[str]) -> None:
-        for number in numbers[known.read :]:
+    def _read(self, by_value: _ByValue, numbers: Sequence[int], shared: Sequence[str]) -> None:
+        for number in numbers[by_value.read :]:
             if number in self._content:
-                value = spelt([self._content[number][key] for key in shared])
-                known.numbers.setdefault(value, ([], []))[number not in self._asked].append(number)
-        known.read = len(numbers)
+                value = spell_canonically([self._content[number][key] for key in shared])
+                by_value.numbers.setdefault(value, ([], []))[number not in self._asked].append(number)
+        by_value.read = len(numbers)
 
 
-def _content(rules: Rules, effect: Effect) -> dict[str, Any]:
+def _effect_content(rules: Rules, effect: Effect) -> dict[str, Any]:
     """The content of an effect of a trial without its key, with one word for the moments of the trial."""
-    kept = {key: value for key, value in effect.content.items() if not is_idempotency_key(key)}
-    found: dict[str, Any] = rules.spans[1].unstamped(kept) if rules.spans else kept
-    return found
+    without_keys = {key: value for key, value in effect.content.items() if not is_idempotency_key(key)}
+    content: dict[str, Any] = rules.spans[1].unstamped(without_keys) if rules.spans else without_keys
+    return content
 
 
-def _is_repeat(rules: Rules, one: Effect, other: Effect) -> bool:
+def _is_repeat(rules: Rules, left: Effect, right: Effect) -> bool:
     """True if two effects of a trial are the same. They may be done at two moments."""
-    return one.effect == other.effect and alike(_content(rules, one), _content(rules, other))
+    return left.effect == right.effect and are_equal(_effect_content(rules, left), _effect_content(rules, right))
 
 
-def compare(stated: Sequence[Wish], done: Sequence[Done], rules: Rules = NO_RULES) -> list[Finding]:
+def compare_effects(
+    wishes: Sequence[Wish], effects_done: Sequence[RecordedEffect], rules: Rules = NO_RULES
+) -> list[Finding]:
     """The surplus, altered and lost effects, in this order. Equal texts are one finding with all its lines."""
-    done = net(stated, done, rules)
-    effects = [effect for _, effect in done]
-    if len(effects) == len(stated) and all(map(partial(matches, rules), stated, effects)):
+    effects_done = net_effects(wishes, effects_done, rules)
+    effects = [effect for _, effect in effects_done]
+    if len(effects) == len(wishes) and all(map(partial(matches, rules), wishes, effects)):
         return []  # most trials: each wish in its turn
-    pairing = Pairing(stated, effects, rules)
-    if rules.ordered and len(effects) == len(stated) == len(pairing.pairs):
-        return _out_of_order(done, pairing.pairs)
-    left, told_wishes = NearWishes(pairing), _ToldWishes(pairing)
-    lines = [(intern(record.writer), record.seq) for record, _ in done]
+    pairing = Pairing(wishes, effects, rules)
+    if rules.ordered and len(effects) == len(wishes) == len(pairing.pairs):
+        return _find_out_of_order(effects_done, pairing.pairs)
+    near_wishes, wish_texts = NearWishes(pairing), _WishesByText(pairing)
+    lines = [(intern(record.writer), record.seq) for record, _ in effects_done]
     excess: list[Finding] = []
     unasked: dict[tuple[str, str], list[tuple[str, int]]] = {}
     repeated: set[tuple[int, str]] = set()
@@ -255,33 +259,41 @@ def compare(stated: Sequence[Wish], done: Sequence[Done], rules: Rules = NO_RULE
     for number, effect in enumerate(effects):
         if number in pairing.pairs:
             continue
-        told = told_of(effect.effect, effect.content)
+        text_of_effect = describe_effect(effect.effect, effect.content)
         wish = pairing.wish_of(number)
         if wish is not None:
-            if (wish, told) not in repeated:
-                repeated.add((wish, told))
+            if (wish, text_of_effect) not in repeated:
+                repeated.add((wish, text_of_effect))
                 if wish not in repeats:  # findings share them: each of thousands may have thousands
                     repeats[wish] = tuple(lines[n] for n in pairing.alike(wish))
-                excess.append(_duplicate(told, pairing.wanted(wish), repeats[wish]))
-        elif (near := left.take(effect)) is not None:
-            text = f"{told}, but {_difference(rules, stated[near], effect)}"
+                excess.append(_make_duplicate(text_of_effect, pairing.wanted(wish), repeats[wish]))
+        elif (near_wish := near_wishes.take(effect)) is not None:
+            text = f"{text_of_effect}, but {_describe_difference(rules, wishes[near_wish], effect)}"
             excess.append(Finding(FindingKind.ALTERED, text, (lines[number],)))
         else:
-            unasked.setdefault((told, told_wishes.difference(effect, told)), []).append(lines[number])
-    for (told, content), where in unasked.items():
-        times = f" {how_often(len(where))}" if len(where) > 1 else ""
-        excess.append(Finding(FindingKind.PHANTOM, f"{told}{times}{content}, which was not asked for", tuple(where)))
-    missing = (stated[number] for number in left.left)
-    excess += [Finding(FindingKind.LOST, f"missing: {told_of(str(wish.get('effect')), wish)}") for wish in missing]
-    return _once(excess)
+            unasked.setdefault((text_of_effect, wish_texts.difference(effect, text_of_effect)), []).append(
+                lines[number]
+            )
+    for (text_of_effect, content), shown_lines in unasked.items():
+        times = f" {describe_times(len(shown_lines))}" if len(shown_lines) > 1 else ""
+        excess.append(
+            Finding(
+                FindingKind.PHANTOM, f"{text_of_effect}{times}{content}, which was not asked for", tuple(shown_lines)
+            )
+        )
+    missing = (wishes[number] for number in near_wishes.left)
+    excess += [
+        Finding(FindingKind.LOST, f"missing: {describe_effect(str(wish.get('effect')), wish)}") for wish in missing
+    ]
+    return _merge_equal(excess)
 
 
-def _duplicate(told: str, wanted: int, lines: tuple[tuple[str, int], ...]) -> Finding:
-    instead = f" instead of {how_often(wanted)}" if wanted > 1 else ""
-    return Finding(FindingKind.DUPLICATE, f"{told} {how_often(len(lines))}{instead}", lines)
+def _make_duplicate(effect_text: str, expected_count: int, lines: tuple[tuple[str, int], ...]) -> Finding:
+    instead = f" instead of {describe_times(expected_count)}" if expected_count > 1 else ""
+    return Finding(FindingKind.DUPLICATE, f"{effect_text} {describe_times(len(lines))}{instead}", lines)
 
 
-class _ToldWishes:
+class _WishesByText:
     """The wishes by their words."""
 
     def __init__(self, pairing: Pairing) -> None:
@@ -289,60 +301,70 @@ class _ToldWishes:
         for number, *_ in pairing.wishes.members:
             wish = pairing.stated[number]
             name = str(wish.get("effect"))
-            self._by_words.setdefault((name, told_of(name, wish)), []).append(wish)
+            self._by_words.setdefault((name, describe_effect(name, wish)), []).append(wish)
 
-    def difference(self, effect: Effect, told: str) -> str:
+    def difference(self, effect: Effect, effect_text: str) -> str:
         """The content by which an effect that nobody asked for differs from one that was, if both have the same words;
         else empty."""
-        for wish in self._by_words.get((effect.effect, told), ()):
-            if nearly(self._rules, wish, effect):
-                key = differing(self._rules, wish, effect)[0]
-                return f" with the {key} {_shown(effect.content.get(key))}"
+        for wish in self._by_words.get((effect.effect, effect_text), ()):
+            if nearly_matches(self._rules, wish, effect):
+                key = differing_keys(self._rules, wish, effect)[0]
+                return f" with the {key} {_show_value(effect.content.get(key))}"
         return ""
 
 
-def _out_of_order(done: Sequence[Done], pairs: Mapping[int, int]) -> list[Finding]:
+def _find_out_of_order(effects: Sequence[RecordedEffect], pairs: Mapping[int, int]) -> list[Finding]:
     """The first effect that happened before one that had to come earlier, as there is one."""
-    at = next(number for number in range(len(done)) if pairs[number] > pairs[number + 1])
-    (first, one), (second, other) = done[at], done[at + 1]
-    text = f"{told_of(one.effect, one.content)} before {told_of(other.effect, other.content)}"
-    return [Finding(FindingKind.ORDER, text, ((first.writer, first.seq), (second.writer, second.seq)))]
+    index = next(number for number in range(len(effects)) if pairs[number] > pairs[number + 1])
+    (earlier_record, earlier_effect), (later_record, later_effect) = effects[index], effects[index + 1]
+    text = f"{describe_effect(earlier_effect.effect, earlier_effect.content)} before {describe_effect(later_effect.effect, later_effect.content)}"
+    return [
+        Finding(
+            FindingKind.ORDER,
+            text,
+            ((earlier_record.writer, earlier_record.seq), (later_record.writer, later_record.seq)),
+        )
+    ]
 
 
-def _once(findings: Sequence[Finding]) -> list[Finding]:
+def _merge_equal(findings: Sequence[Finding]) -> list[Finding]:
     if len(findings) < 2:
         return [*findings]
     merged: dict[tuple[FindingKind, str], list[Finding]] = {}
     for finding in findings:
         merged.setdefault((finding.kind, finding.text), []).append(finding)
     return [
-        of[0] if len(of) == 1 else Finding(*key, tuple(dict.fromkeys(chain.from_iterable(each.lines for each in of))))
-        for key, of in merged.items()
+        equal_findings[0]
+        if len(equal_findings) == 1
+        else Finding(
+            *key, tuple(dict.fromkeys(chain.from_iterable(finding_entry.lines for finding_entry in equal_findings)))
+        )
+        for key, equal_findings in merged.items()
     ]
 
 
-def lacking(stated: Sequence[Wish], done: Sequence[Effect], rules: Rules = NO_RULES) -> list[Wish]:
+def find_missing_effects(wishes: Sequence[Wish], effects: Sequence[Effect], rules: Rules = NO_RULES) -> list[Wish]:
     """The wishes that no effect was paired with."""
-    return [stated[number] for number in Pairing(stated, done, rules).left]
+    return [wishes[number] for number in Pairing(wishes, effects, rules).left]
 
 
-def told_of(effect: str, content: Mapping[str, Any]) -> str:
+def describe_effect(effect: str, content: Mapping[str, Any]) -> str:
     """An effect in words."""
-    whom = content.get("to") or content.get("title") or content.get("id")
-    if whom and effect == "message_sent":
-        return f"message to {whom} sent"
-    return f"{effect.replace('_', ' ')} '{whom}'" if whom else effect.replace("_", " ")
+    subject = content.get("to") or content.get("title") or content.get("id")
+    if subject and effect == "message_sent":
+        return f"message to {subject} sent"
+    return f"{effect.replace('_', ' ')} '{subject}'" if subject else effect.replace("_", " ")
 
 
-def how_often(count: int) -> str:
+def describe_times(count: int) -> str:
     """A number of times in words."""
     return {1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
-def _difference(rules: Rules, wish: Mapping[str, Any], effect: Effect) -> str:
-    key = differing(rules, wish, effect)[0]
-    return f"its {key} is {_shown(effect.content.get(key))} instead of {_shown(wish.get(key))}"
+def _describe_difference(rules: Rules, wish: Mapping[str, Any], effect: Effect) -> str:
+    key = differing_keys(rules, wish, effect)[0]
+    return f"its {key} is {_show_value(effect.content.get(key))} instead of {_show_value(wish.get(key))}"
 
 
-def _shown(value: Any) -> str:
+def _show_value(value: Any) -> str:
     return "nothing" if value is None else repr(str(value)[:SHOWN])

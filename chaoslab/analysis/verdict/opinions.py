@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chaoslab.analysis.verdict.answer import Question
-from chaoslab.analysis.verdict.judge import verdicts
+from chaoslab.analysis.verdict.judge import judge_all
 from chaoslab.analysis.verdict.table import Basis, Said
 from chaoslab.record.history import History
 from chaoslab.record.spoken import AnswerQuestion, Opinion, Spoken
@@ -49,19 +49,21 @@ class Questions(Spoken):
         return None
 
 
-def questions(history: History) -> dict[str, Question]:
+def collect_questions(history: History) -> dict[str, Question]:
     """The question of each trial whose answer nothing certain decides, whatever was said of it before."""
-    asked = Questions()
-    before = history.spoken
-    history.spoken = asked
+    collector = Questions()
+    replies = history.spoken
+    history.spoken = collector
     try:
-        judged = verdicts(history)
+        trial_verdicts = judge_all(history)
     finally:
-        history.spoken = before
-    return {trial: question for trial, question in asked.by_trial.items() if judged[trial].basis is Basis.NONE}
+        history.spoken = replies
+    return {
+        trial: question for trial, question in collector.by_trial.items() if trial_verdicts[trial].basis is Basis.NONE
+    }
 
 
-def messages(question: Question) -> Messages:
+def build_messages(question: Question) -> Messages:
     """The messages that ask a model."""
     task = question.undone or question.done or (question.prompt,)
     data: dict[str, Any] = {"prompt": question.prompt, "task": [*task], "answer": question.answer}
@@ -72,33 +74,33 @@ def messages(question: Question) -> Messages:
     return [{"role": "system", "content": rule}, {"role": "user", "content": json.dumps(data, ensure_ascii=False)}]
 
 
-def said(question: Question, reply: Any) -> Said | None:
+def read_reply(question: Question, reply: Any) -> Said | None:
     """The sense of the answer by a model's reply; None if the reply is off the form.
 
     An answer that says nothing of what was left undone passes over it. One that denies an effect that was done is
     unclear: the question does not part a denial from a doubt.
     """
-    data = json_in(reply)
-    done = data.get("said")
-    if done not in ("done", "not done", "neither"):
+    data = parse_json_object(reply)
+    done_word = data.get("said")
+    if done_word not in ("done", "not done", "neither"):
         return None
     if question.undone:
-        return Said.ADMITS if done == "not done" else Said.PASSES_OVER
+        return Said.ADMITS if done_word == "not done" else Said.PASSES_OVER
     facts = data.get("facts")
     if facts not in ("yes", "no", "cannot tell"):
         return None
     if facts == "yes":
         return Said.RIGHT
-    if done == "not done":
+    if done_word == "not done":
         return Said.UNCLEAR if question.done else Said.ADMITS
     return Said.WRONG if facts == "no" else Said.UNCLEAR
 
 
-def json_in(reply: Any) -> Mapping[str, Any]:
+def parse_json_object(reply: Any) -> Mapping[str, Any]:
     """The JSON object in a model's words; empty if there is none."""
-    found = re.search(r"\{.*\}", reply, re.DOTALL) if isinstance(reply, str) else None
+    match = re.search(r"\{.*\}", reply, re.DOTALL) if isinstance(reply, str) else None
     try:
-        data: dict[str, Any] = json.loads(found[0]) if found else {}
+        data: dict[str, Any] = json.loads(match[0]) if match else {}
     except (ValueError, RecursionError):
         return {}
     return data

@@ -58,11 +58,11 @@ class TrialEvents:
         return self.whole.of(CallFinished, trial=self.trial) if self.whole else self.of(CallFinished)
 
     def first(self, kind: type[E]) -> tuple[Record, E] | None:
-        found = self.of(kind)
-        return found[0] if found else None
+        entries = self.of(kind)
+        return entries[0] if entries else None
 
 
-def line(record: Record) -> tuple[str, int]:
+def line_key(record: Record) -> tuple[str, int]:
     """The line of a log that a finding shows."""
     return intern(record.writer), record.seq
 

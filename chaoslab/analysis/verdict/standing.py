@@ -58,8 +58,8 @@ class Count:
         numbers = Counter(standings)
         return cls(numbers[Standing.WELL], numbers[Standing.BAD], numbers[Standing.OPEN])
 
-    def __add__(self, other: "Count") -> "Count":
-        return Count(self.well + other.well, self.bad + other.bad, self.open + other.open)
+    def __add__(self, second: "Count") -> "Count":
+        return Count(self.well + second.well, self.bad + second.bad, self.open + second.open)
 
     @property
     def total(self) -> int:
@@ -86,16 +86,16 @@ class Count:
         return f"{self.well} of {self.judged}" + (f", {self.open} open" if self.open else "")
 
 
-def decide_share(count: Count, least: float, *, open_max: float = OPEN_MAX) -> Standing:
+def decide_share(count: Count, min_share: float, *, open_max: float = OPEN_MAX) -> Standing:
     """The standing of a whole whose share of well trials should be at least this. It is open where the open trials
     could turn it and are more than the share `open_max` of all."""
     low, high = count.bounds
-    if high < least:
+    if high < min_share:
         return Standing.BAD
-    if count.total and low >= least:
+    if count.total and low >= min_share:
         return Standing.WELL
     if count.judged and count.open <= open_max * count.total:
-        return Standing.WELL if count.well >= least * count.judged else Standing.BAD
+        return Standing.WELL if count.well >= min_share * count.judged else Standing.BAD
     return Standing.OPEN
 
 
@@ -120,7 +120,7 @@ class Standings:
         return [self.of(trial, outcome) for trial, outcome in zip(trials, outcomes, strict=True)]
 
 
-class StandingOfEach(Mapping[str, Standing]):
+class TrialStandings(Mapping[str, Standing]):
     """The standing of each trial, by its verdict."""
 
     def __init__(self, standings: Standings, verdicts: Mapping[str, Verdict]) -> None:

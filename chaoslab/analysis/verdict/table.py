@@ -89,7 +89,9 @@ _ROWS = {
     WorldState.NOT_STATED: "correct wrong degraded unknown unknown failed",
 }
 TABLE: Mapping[tuple[WorldState, Said], Outcome] = {
-    (world, said): Outcome(name) for world, row in _ROWS.items() for said, name in zip(Said, row.split(), strict=True)
+    (world, answer_sense): Outcome(name)
+    for world, row in _ROWS.items()
+    for answer_sense, name in zip(Said, row.split(), strict=True)
 }
 """The outcome of each pair. A trial that hung, that is invalid or that did not end has that outcome instead, unless it
 did harm."""
@@ -140,9 +142,9 @@ class Verdict:
         return None if self.outcome is Outcome.UNKNOWN else self.outcome is Outcome.CORRECT
 
 
-def markdown() -> str:
+def render_markdown() -> str:
     """The table as Markdown, for the documents."""
     lines = ["| world \\ answer | " + " | ".join(Said) + " |", "|---|" + "---|" * len(Said)]
     for world in WorldState:
-        lines.append(f"| {world} | " + " | ".join(str(TABLE[world, said]) for said in Said) + " |")
+        lines.append(f"| {world} | " + " | ".join(str(TABLE[world, answer_sense]) for answer_sense in Said) + " |")
     return "\n".join(lines)

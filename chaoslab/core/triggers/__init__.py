@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from chaoslab.base import registry
-from chaoslab.base.jsonable import shown
+from chaoslab.base.jsonable import show_value
 from chaoslab.core.occasion import HitsSoFar, Occasion
 
 GROUP = "core.triggers"
@@ -51,11 +51,11 @@ class Trigger:
         """The error for a value that it does not take."""
         return ValueError(f"it should be {cls.should_be}")
 
-    def holds(self, occasion: Occasion, met: HitsSoFar) -> bool:
-        """Tells if the condition holds. `met`: the hits of its own injection so far."""
+    def holds(self, occasion: Occasion, hits: HitsSoFar) -> bool:
+        """Tells if the condition holds. `hits`: the hits of its own injection so far."""
         raise NotImplementedError
 
-    def never(self, others: "Mapping[str, Trigger]") -> str:
+    def never(self, triggers: "Mapping[str, Trigger]") -> str:
         """The reason, in words, that it can never hold together with the others of its injection; empty if it can."""
         return ""
 
@@ -76,13 +76,13 @@ def of(name: str, value: Any, *, where: str = "") -> Trigger:
     try:
         return kind.of(value)
     except ValueError as error:
-        raise ValueError(f"{name}{where} is {shown(value)}: {error.args[0]}") from None
+        raise ValueError(f"{name}{where} is {show_value(value)}: {error.args[0]}") from None
 
 
 def load(name: str) -> type[Trigger]:
     """The class of the trigger of this name. Raises LookupError: no such trigger. BrokenPlugin: it cannot be loaded."""
-    found: type[Trigger] = registry.load(GROUP, name)
-    return found
+    class_: type[Trigger] = registry.load(GROUP, name)
+    return class_
 
 
 class OfNumbers(Trigger):

@@ -18,13 +18,13 @@ class Calls(OfNumbers):
     value: tuple[int, ...]
     should_be = "requests' numbers, as in [1, 3]"
 
-    def holds(self, occasion: Occasion, met: HitsSoFar) -> bool:
+    def holds(self, occasion: Occasion, hits: HitsSoFar) -> bool:
         return occasion.request in self.value
 
-    def never(self, others: Mapping[str, Trigger]) -> str:
-        if (after := others.get("after_calls")) is not None and self.value[-1] <= after.value:
+    def never(self, triggers: Mapping[str, Trigger]) -> str:
+        if (after := triggers.get("after_calls")) is not None and self.value[-1] <= after.value:
             return f"calls are {list(self.value)} and after_calls={after.value} leaves all of them out"
-        if (every := others.get("every")) is not None and not any(n % every.value == 0 for n in self.value):
+        if (every := triggers.get("every")) is not None and not any(n % every.value == 0 for n in self.value):
             return f"calls are {list(self.value)} and every={every.value} leaves all of them out"
         return ""
 
@@ -36,7 +36,7 @@ class Attempts(OfNumbers):
     value: tuple[int, ...]
     should_be = "attempts' numbers, as in [1, 2]"
 
-    def holds(self, occasion: Occasion, met: HitsSoFar) -> bool:
+    def holds(self, occasion: Occasion, hits: HitsSoFar) -> bool:
         return occasion.attempt in self.value
 
 
@@ -47,7 +47,7 @@ class Every(OfNumber):
     value: int
     should_be = "a whole number, 1 or more, as in 3 for the 3rd, 6th, 9th request"
 
-    def holds(self, occasion: Occasion, met: HitsSoFar) -> bool:
+    def holds(self, occasion: Occasion, hits: HitsSoFar) -> bool:
         return occasion.request % self.value == 0
 
 
@@ -58,7 +58,7 @@ class AfterCalls(OfNumber):
     value: int
     should_be = "a whole number, 1 or more: the requests that are spared"
 
-    def holds(self, occasion: Occasion, met: HitsSoFar) -> bool:
+    def holds(self, occasion: Occasion, hits: HitsSoFar) -> bool:
         return occasion.request > self.value
 
 
@@ -70,8 +70,8 @@ class MaxTimes(OfNumber):
     should_be = "a whole number, 1 or more"
     place = True
 
-    def holds(self, occasion: Occasion, met: HitsSoFar) -> bool:
-        return met.times < self.value
+    def holds(self, occasion: Occasion, hits: HitsSoFar) -> bool:
+        return hits.times < self.value
 
 
 @dataclass(frozen=True)
@@ -90,15 +90,15 @@ class Chance(Trigger):
             raise cls.refused()
         return cls(float(value))
 
-    def holds(self, occasion: Occasion, met: HitsSoFar) -> bool:
+    def holds(self, occasion: Occasion, hits: HitsSoFar) -> bool:
         if self.value >= 1:  # as any dice would say
             return True
         at = occasion
-        return first(at.seed, at.trial, met.injection, at.target, at.request, at.attempt, "hit") < self.value
+        return first(at.seed, at.trial, hits.injection, at.target, at.request, at.attempt, "hit") < self.value
 
-    def never(self, others: Mapping[str, Trigger]) -> str:
-        if self.value == 0 and others:
-            return f"chance is 0, so {' and '.join(sorted(others))} can never hit: leave chance out, or raise it"
+    def never(self, triggers: Mapping[str, Trigger]) -> str:
+        if self.value == 0 and triggers:
+            return f"chance is 0, so {' and '.join(sorted(triggers))} can never hit: leave chance out, or raise it"
         return ""
 
 
@@ -120,10 +120,10 @@ class Persistence(Trigger):
 
     @classmethod
     def of(cls, value: Any) -> "Persistence":
-        found = _FORM.fullmatch(value) if isinstance(value, str) else None
-        if found is None:
+        match = _FORM.fullmatch(value) if isinstance(value, str) else None
+        if match is None:
             raise cls.refused()
-        _, for_good, burst, span = found.groups()
+        _, for_good, burst, span = match.groups()
         if for_good:
             return cls(value, 0, float("inf"))
         if burst:
@@ -139,17 +139,17 @@ class Persistence(Trigger):
         """True if time limits it, not a number of hits."""
         return self.span_s > 0
 
-    def holds(self, occasion: Occasion, met: HitsSoFar) -> bool:
-        return not (met.times and self.value == "once")
+    def holds(self, occasion: Occasion, hits: HitsSoFar) -> bool:
+        return not (hits.times and self.value == "once")
 
-    def lasts(self, occasion: Occasion, met: HitsSoFar) -> bool:
+    def lasts(self, occasion: Occasion, hits: HitsSoFar) -> bool:
         """Tells if the last hit, which there was, still goes on at this attempt."""
-        return occasion.elapsed_s < met.since_s + self.span_s if self.span_s else met.in_a_row < self.hits
+        return occasion.elapsed_s < hits.since_s + self.span_s if self.span_s else hits.in_a_row < self.hits
 
-    def never(self, others: Mapping[str, Trigger]) -> str:
-        most = others.get("max_times")
-        if most is not None and self.hits > most.value:
-            return f"persistence is '{self.value}', and max_times={most.value} ends it before"
-        if most is not None and self.value == "once" and most.value > 1:
-            return f"persistence is 'once', and max_times is {most.value}"
+    def never(self, triggers: Mapping[str, Trigger]) -> str:
+        max_times = triggers.get("max_times")
+        if max_times is not None and self.hits > max_times.value:
+            return f"persistence is '{self.value}', and max_times={max_times.value} ends it before"
+        if max_times is not None and self.value == "once" and max_times.value > 1:
+            return f"persistence is 'once', and max_times is {max_times.value}"
         return ""

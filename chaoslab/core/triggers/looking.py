@@ -36,7 +36,7 @@ class Tool(Trigger):
     def _pattern(self) -> re.Pattern[str]:
         return re.compile(translate(self.value))
 
-    def holds(self, occasion: Occasion, met: HitsSoFar) -> bool:
+    def holds(self, occasion: Occasion, hits: HitsSoFar) -> bool:
         matches = self._known.get(occasion.tool)
         if matches is None:
             if len(self._known) == KNOWN_MAX:
@@ -58,7 +58,7 @@ class Changes(OnlyTrue):
     reads = True
     order = 1
 
-    def holds(self, occasion: Occasion, met: HitsSoFar) -> bool:
+    def holds(self, occasion: Occasion, hits: HitsSoFar) -> bool:
         return occasion.changes
 
 
@@ -79,7 +79,7 @@ class When(Trigger):
             raise cls.refused()
         return cls(value, condition=parse(value))
 
-    def holds(self, occasion: Occasion, met: HitsSoFar) -> bool:
+    def holds(self, occasion: Occasion, hits: HitsSoFar) -> bool:
         return self.condition.holds(occasion.arguments)
 
 
@@ -94,11 +94,11 @@ class OnTurn(OfNumbers):
     def of(cls, value: Any) -> OnTurn:
         return super().of([value] if type(value) is int else value)
 
-    def holds(self, occasion: Occasion, met: HitsSoFar) -> bool:
+    def holds(self, occasion: Occasion, hits: HitsSoFar) -> bool:
         return occasion.turn in self.value
 
-    def never(self, others: Mapping[str, Trigger]) -> str:
-        if "between_turns" in others and self.value == (1,):
+    def never(self, triggers: Mapping[str, Trigger]) -> str:
+        if "between_turns" in triggers and self.value == (1,):
             return "on_turn is [1], and between_turns holds from turn 2 on"
         return ""
 
@@ -111,7 +111,7 @@ class BetweenTurns(OnlyTrue):
     """Holds for the first request to the target in each turn from the second on, as damage done between turns would
     show."""
 
-    def holds(self, occasion: Occasion, met: HitsSoFar) -> bool:
+    def holds(self, occasion: Occasion, hits: HitsSoFar) -> bool:
         return occasion.turn > 1 and occasion.in_turn == 1
 
     def beyond(self, turns: int) -> str:
@@ -137,7 +137,7 @@ class WindowS(Trigger):
             raise cls.refused()
         return cls((begin, end))
 
-    def holds(self, occasion: Occasion, met: HitsSoFar) -> bool:
+    def holds(self, occasion: Occasion, hits: HitsSoFar) -> bool:
         begin, end = self.value
         return begin <= occasion.elapsed_s < end
 
@@ -162,6 +162,6 @@ class After(Trigger):
             raise cls.refused()
         return cls(name, times)
 
-    def holds(self, occasion: Occasion, met: HitsSoFar) -> bool:
-        other = occasion.met.get(self.value)
-        return other is not None and other.times >= self.times
+    def holds(self, occasion: Occasion, hits: HitsSoFar) -> bool:
+        earlier_hits = occasion.met.get(self.value)
+        return earlier_hits is not None and earlier_hits.times >= self.times

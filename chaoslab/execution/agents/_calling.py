@@ -26,8 +26,8 @@ class Loop:
             return answer
         if holds(inspect.isawaitable, answer) or holds(inspect.isasyncgen, answer):
             self._runner = self._runner or asyncio.Runner()
-            return self._runner.run(awaited(answer))
-        return _run(answer)
+            return self._runner.run(await_answer(answer))
+        return _drain_generator(answer)
 
     def sleep(self, delay_s: float) -> None:
         """Waits; tasks that a turn has left in the loop go on meanwhile."""
@@ -49,28 +49,32 @@ class Loop:
             self._runner.close()
 
 
-async def awaited(answer: Any) -> Any:
+async def await_answer(answer: Any) -> Any:
     """The answer, awaited if it is an awaitable, whole if it is a generator."""
     if holds(inspect.isawaitable, answer):
         answer = await answer
-    return _whole([part async for part in answer]) if holds(inspect.isasyncgen, answer) else _run(answer)
+    return (
+        _join_pieces([piece async for piece in answer])
+        if holds(inspect.isasyncgen, answer)
+        else _drain_generator(answer)
+    )
 
 
-def _run(answer: Any) -> Any:
+def _drain_generator(answer: Any) -> Any:
     """The whole answer of an agent that gave a generator; any other answer as it is."""
     if not holds(inspect.isgenerator, answer):
         return answer
-    parts: list[Any] = []
+    pieces: list[Any] = []
     while True:
         try:
-            parts.append(next(answer))
+            pieces.append(next(answer))
         except StopIteration as end:
-            return _whole(parts) if end.value is None else end.value
+            return _join_pieces(pieces) if end.value is None else end.value
 
 
-def _whole(parts: list[Any]) -> Any:
+def _join_pieces(pieces: list[Any]) -> Any:
     """The text that a streamed answer is, or its parts if they are no texts."""
-    return "".join(parts) if all(isinstance(part, str) for part in parts) else parts
+    return "".join(pieces) if all(isinstance(piece, str) for piece in pieces) else pieces
 
 
 class Start:
@@ -93,7 +97,7 @@ Ask = Callable[[Any, Start], Any]
 """An agent: called with the prompt and with the start, which it tells before it begins."""
 
 
-def after(agent: Callable[[Any], Any]) -> Ask:
+def announcing_start(agent: Callable[[Any], Any]) -> Ask:
     """The agent as one that tells its start."""
 
     def ask(prompt: Any, start: Start) -> Any:
@@ -103,47 +107,49 @@ def after(agent: Callable[[Any], Any]) -> Ask:
     return ask
 
 
-def text_of(answer: Any) -> str:
+def render_answer(answer: Any) -> str:
     """The answer as text, for the judge and the log. For a conversation (`{"messages": […]}`) it is the last
     message."""
     if type(answer) is str:
         return answer
-    found = _content(answer)
-    if is_object(found):
-        return json.dumps(f"a {type(found).__module__}.{type(found).__qualname__}", ensure_ascii=False)
-    return found if isinstance(found, str) else json.dumps(to_jsonable(found, unread=[]), ensure_ascii=False)
+    content = _read_content(answer)
+    if is_object(content):
+        return json.dumps(f"a {type(content).__module__}.{type(content).__qualname__}", ensure_ascii=False)
+    return content if isinstance(content, str) else json.dumps(to_jsonable(content, unread=[]), ensure_ascii=False)
 
 
-def readable(answer: Any) -> bool:
+def is_readable(answer: Any) -> bool:
     """False for None, and for an object of which nothing is known but its type: such answers are all alike."""
-    found = _content(answer)
-    return found is not None and not is_object(found)
+    content = _read_content(answer)
+    return content is not None and not is_object(content)
 
 
-def _content(answer: Any) -> Any:
+def _read_content(answer: Any) -> Any:
     """All that can be read of an answer; the answer itself if its own code raises meanwhile."""
     try:
-        return _own_content(adapters.answer_of(answer))
+        return _read_own_content(adapters.answer_of(answer))
     except BaseException as error:  # noqa: BLE001 - the user's own code
         let_through(error)
         return answer
 
 
-def _own_content(answer: Any) -> Any:
+def _read_own_content(answer: Any) -> Any:
     """The content of an object that is no JSON value: its public attributes, else its own text, else all that it holds,
     if its class says when two are equal."""
     if dataclasses.is_dataclass(answer) and not isinstance(answer, type):  # a framework's result has private fields too
-        return {each.name: getattr(answer, each.name) for each in dataclasses.fields(answer) if each.name[0] != "_"}
+        return {
+            member.name: getattr(answer, member.name) for member in dataclasses.fields(answer) if member.name[0] != "_"
+        }
     if not is_object(answer):
         return answer
     if isinstance(answer, BaseException):
         return describe_error(answer)
     if public := {name: value for name, value in getattr(answer, "__dict__", {}).items() if not name.startswith("_")}:
         return public
-    if any("__str__" in vars(each) for each in type(answer).__mro__[:-1]):
+    if any("__str__" in vars(member) for member in type(answer).__mro__[:-1]):
         try:
             return str(answer)
         except BaseException as error:  # noqa: BLE001 - the user's own code
             let_through(error)
-    held = to_jsonable(answer)
-    return answer if isinstance(held, str) else held  # a text is its name
+    json_value = to_jsonable(answer)
+    return answer if isinstance(json_value, str) else json_value  # a text is its name

@@ -8,9 +8,9 @@ from typing import Any, Self
 from chaoslab.analysis.verdict.judge import judge
 from chaoslab.analysis.verdict.seen import Twin
 from chaoslab.analysis.verdict.table import Outcome, Verdict
-from chaoslab.base.identity import nth
+from chaoslab.base.identity import nth_trial
 from chaoslab.base.jsonable import describe_error
-from chaoslab.base.user_line import Raised, raised_at
+from chaoslab.base.user_line import Raised, find_raised_line
 from chaoslab.core import events
 from chaoslab.core.conversation import Conversation
 from chaoslab.core.plan import Plan
@@ -18,7 +18,7 @@ from chaoslab.execution.agents.functions import digest_of, name_of
 from chaoslab.execution.drawn import Drawn
 from chaoslab.execution.options import RunOptions
 from chaoslab.execution.spec import TrialSpec
-from chaoslab.execution.workers import portable
+from chaoslab.execution.workers import make_portable
 from chaoslab.record.history import History
 from chaoslab.record.log import BufferedEvent
 from chaoslab.record.trial_log import TrialLog
@@ -26,7 +26,7 @@ from chaoslab.seams.gateway.routes import GatewayRoute
 
 SETTLE_S = {"virtual": 60.0, "local": 30.0}
 """The time for what is under way at the answer, by default, in the world's seconds."""
-BESIDE = (
+TWIN_FIELDS = (
     "effects", "exact", "incomparable", "notes", "pending", "right_state", "stated", "twin", "twin_says",
 )  # fmt: skip
 """The fields of a case that are its twin's results."""
@@ -71,11 +71,11 @@ class AgentResult:
         self.verdict = judge(self.history, self.book.key)
         self.met = tuple(event.injection for _, event in self.history.of(events.FaultWitnessed))
         if lines:
-            kept = self.kept
+            buffered = self.kept
             if self.book.plain:
-                self.book.spelt = kept
+                self.book.spelt = buffered
             else:
-                self._kept = kept
+                self._kept = buffered
         return self
 
     @property
@@ -101,11 +101,11 @@ class AgentResult:
     def __getstate__(self) -> dict[str, Any]:
         """Replaces an error that cannot be rebuilt in another process by its name and message."""
         error = self.error
-        return {**vars(self), "error": None if error is None else portable(error, describe_error(error))}
+        return {**vars(self), "error": None if error is None else make_portable(error, describe_error(error))}
 
     def find_raised(self) -> None:
         """Finds the line of its error, whose traceback goes to no other process."""
-        self.raised = raised_at(self.error) if self.error is not None else Raised()
+        self.raised = find_raised_line(self.error) if self.error is not None else Raised()
 
 
 @dataclass(frozen=True)
@@ -167,8 +167,10 @@ class AgentCase:
     @cached_property
     def callable_names(self) -> tuple[str, ...]:
         """The names of its functions, and of the services that faults are aimed at."""
-        hit = [injection for injection in self.plan.injections if injection.may_hit]
-        aimed_at = [name for name in (*self.services, *self.upstreams) if any(each.covers(name) for each in hit)]
+        may_hit = [injection for injection in self.plan.injections if injection.may_hit]
+        aimed_at = [
+            name for name in (*self.services, *self.upstreams) if any(candidate.covers(name) for candidate in may_hit)
+        ]
         return (*map(name_of, (*self.tools, *self.reads)), *aimed_at)
 
     @cached_property
@@ -198,14 +200,14 @@ class AgentCase:
     @property
     def settle_s(self) -> float:
         """The longest time that what is under way at the answer may go on, in the world's seconds."""
-        asked = self.options.settle_s
-        return SETTLE_S[self.options.world] if asked is None else asked
+        settle_option = self.options.settle_s
+        return SETTLE_S[self.options.world] if settle_option is None else settle_option
 
-    def beside(self, other: Self) -> Self:
+    def beside(self, twin_case: Self) -> Self:
         """The same trials beside the twin of the other case."""
-        run = replace(self, **{name: getattr(other, name) for name in BESIDE})
-        changed = self.twin is not None and self.twin.seconds is None  # its waits are not the twin's
-        return replace(run, twin=replace(run.twin, seconds=None)) if changed and run.twin is not None else run
+        run = replace(self, **{name: getattr(twin_case, name) for name in TWIN_FIELDS})
+        has_own_waits = self.twin is not None and self.twin.seconds is None  # its waits are not the twin's
+        return replace(run, twin=replace(run.twin, seconds=None)) if has_own_waits and run.twin is not None else run
 
     def with_drawn(self, drawn: Drawn) -> Self:
         """The same run with the plan of one trial. Where its waits are its own, the twin's duration says nothing."""
@@ -228,7 +230,7 @@ class AgentCase:
 
     def named(self, spec: TrialSpec) -> str:
         """The trial's key, as in the logs."""
-        return nth(self.name, spec.number, 1).key
+        return nth_trial(self.name, spec.number, 1).key
 
     @property
     def limit_s(self) -> float:

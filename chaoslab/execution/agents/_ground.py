@@ -15,7 +15,7 @@ from typing import Any
 
 from chaoslab.analysis.answers.compare import Likeness, compare
 from chaoslab.analysis.answers.structures import parse_structure
-from chaoslab.analysis.answers.values import is_value, tokens
+from chaoslab.analysis.answers.values import is_value, tokenize
 from chaoslab.analysis.verdict.seen import TwinRead
 from chaoslab.analysis.verdict.standing import Standing, stand_by_outcome
 from chaoslab.base.identity import canonical
@@ -43,15 +43,15 @@ class ChangedRead(WrongValue):
         return reply.in_form(box[0])
 
 
-def reads_in(history: History) -> list[TwinRead]:
+def find_reads(history: History) -> list[TwinRead]:
     """The reads of a trial without faults: its right answers but those of models and of calls with an effect. Equal
     requests are one read, whose value is the last one."""
     attempt_of = attempt_finder(event for _, event in history.of(events.CallFinished))
-    had = [attempt_of(effect) for _, effect in history.of(events.Effect)]
-    acting = {attempt[:2] for attempt in had if attempt is not None}
+    attempts = [attempt_of(effect) for _, effect in history.of(events.Effect)]
+    acting = {attempt[:2] for attempt in attempts if attempt is not None}
     numbers: dict[tuple[str, str, str], list[int]] = {}
     replies: dict[tuple[str, str, str], list[str]] = {}
-    for key, call in _ended_calls(history):
+    for key, call in _iterate_ended_calls(history):
         if call.ok and call.finish_reason is None and (call.target, call.request) not in acting:
             numbers.setdefault(key, []).append(call.request)
             replies.setdefault(key, []).append(call.reply)
@@ -61,7 +61,7 @@ def reads_in(history: History) -> list[TwinRead]:
     ]
 
 
-def _ended_calls(history: History) -> Iterator[tuple[tuple[str, str, str], events.CallFinished]]:
+def _iterate_ended_calls(history: History) -> Iterator[tuple[tuple[str, str, str], events.CallFinished]]:
     """The end of each call with its target, its tool and its arguments as text."""
     arguments = {event.at: canonical(event.arguments) for _, event in history.of(events.CallStarted)}
     for _, call in history.of(events.CallFinished):
@@ -78,37 +78,41 @@ def find_lost_reads(reads: Sequence[TwinRead], history: History) -> dict[TwinRea
         return {}
     spoilt = {event.at for event in witnessed if event.changed}
     values = {read.key: read.reply for read in reads}
-    tried, right, others = Counter[tuple[str, str, str]](), dict[tuple[str, str, str], str](), list[set[str]]()
-    for key, call in _ended_calls(history):
-        tried[key] += 1
+    tried_keys, right_replies, other_values = (
+        Counter[tuple[str, str, str]](),
+        dict[tuple[str, str, str], str](),
+        list[set[str]](),
+    )
+    for key, call in _iterate_ended_calls(history):
+        tried_keys[key] += 1
         lost_values = call.at in spoilt and _lacks_values(values.get(key, ""), call.reply)
         if call.ok and call.finish_reason is None and not lost_values:
-            right[key] = call.reply
+            right_replies[key] = call.reply
             if key not in values:
-                others.append(set(tokens(call.reply)))
-    missing = [read for read in reads if right.get(read.key) in (None, *read.earlier)]
-    lost = {read: tried[read.key] > len(read.requests) for read in missing if tried[read.key]}
-    tools = {read.key[:2] for read in lost}
-    had = {(key[:2], reply) for key, reply in right.items()}
-    lost |= {
+                other_values.append(set(tokenize(call.reply)))
+    missing = [read for read in reads if right_replies.get(read.key) in (None, *read.earlier)]
+    lost_reads = {read: tried_keys[read.key] > len(read.requests) for read in missing if tried_keys[read.key]}
+    tools = {read.key[:2] for read in lost_reads}
+    had = {(key[:2], reply) for key, reply in right_replies.items()}
+    lost_reads |= {
         read: False for read in missing
-        if not tried[read.key] and read.key[:2] in tools and (read.key[:2], read.reply) not in had
+        if not tried_keys[read.key] and read.key[:2] in tools and (read.key[:2], read.reply) not in had
     }  # fmt: skip
-    return {read: again for read, again in lost.items() if not _is_replaced(read, others)}
+    return {read: again for read, again in lost_reads.items() if not _is_replaced(read, other_values)}
 
 
 def _lacks_values(right: str, changed: str) -> bool:
     """True if a reply that a fault changed lacks a value of the right one; it may have it in another form."""
     value = parse_structure(right)
     texts = _find_texts(right if value is None else value)
-    return not {token for text in texts for token in tokens(text)} <= set(tokens(changed))
+    return not {token for text in texts for token in tokenize(text)} <= set(tokenize(changed))
 
 
-def _is_replaced(read: TwinRead, others: Sequence[set[str]]) -> bool:
+def _is_replaced(read: TwinRead, other_values: Sequence[set[str]]) -> bool:
     """True if the reply of another call has all values of a read."""
-    values = set(tokens(read.reply))
+    values = set(tokenize(read.reply))
     return any(is_value(value) and value not in ("#0", "#1") for value in values) and any(
-        values <= other for other in others
+        values <= reply_values for reply_values in other_values
     )
 
 
@@ -116,9 +120,9 @@ def _has_other_source(read: TwinRead, history: History) -> bool:
     """True if an agent that lost a read may honestly have its value, in any form: from another right reply, or from
     the words of its user."""
     replied = any(call.ok and call.finish_reason is None for _, call in history.of(events.CallFinished))
-    told = [event.prompt for _, event in history.of(events.PromptStarted)]
-    told += [event.prompt for _, event in history.of(events.TurnStarted)]
-    return replied or not set(tokens(read.reply)).isdisjoint(token for text in told for token in tokens(text))
+    texts = [event.prompt for _, event in history.of(events.PromptStarted)]
+    texts += [event.prompt for _, event in history.of(events.TurnStarted)]
+    return replied or not set(tokenize(read.reply)).isdisjoint(token for text in texts for token in tokenize(text))
 
 
 class Grounds:
@@ -149,23 +153,23 @@ class Grounds:
 
     def _find(self, case: AgentCase, number: int, read: TwinRead) -> events.GroundLost | None:
         assert case.twin is not None
-        shown = _is_shown(read, case.twin.said, str(case.prompt))
+        is_in_answer = _is_in_answer(read, case.twin.said, str(case.prompt))
         name = read.tool or read.target
         # What an answer rests on is found by intervening: no reading of its words would tell.
         changed = inject(ChangedRead(factor=3.0), read.target, name="changed read", calls=read.requests)
         history = self._intervene(number, [changed]).history
         if not any(True for _ in history.of(events.FaultWitnessed)):
             # The value could not be changed, so nothing else is known.
-            found = events.GroundLost(target=read.target, tool=name, answer=False, effects=False, shown=shown)
-            return found if shown else None
-        said = next((e.answer for _, e in history.of(events.PromptFinished) if e.status == "ok"), None)
-        answer = said is None or compare(case.twin.said, said).likeness is not Likeness.SAME
+            ground = events.GroundLost(target=read.target, tool=name, answer=False, effects=False, shown=is_in_answer)
+            return ground if is_in_answer else None
+        changed_answer = next((e.answer for _, e in history.of(events.PromptFinished) if e.status == "ok"), None)
+        answer = changed_answer is None or compare(case.twin.said, changed_answer).likeness is not Likeness.SAME
         effects = _name_effects(history) != case.twin.effect_names
         calls = name_calls(history) != case.twin.call_names
         failed = any(not call.ok for _, call in history.of(events.CallFinished))
-        sole = said is not None and not (effects or failed)  # else it may be what a changed value broke
+        sole = changed_answer is not None and not (effects or failed)  # else it may be what a changed value broke
         return events.GroundLost(
-            target=read.target, tool=name, answer=answer, effects=effects, calls=calls, shown=shown, sole=sole
+            target=read.target, tool=name, answer=answer, effects=effects, calls=calls, shown=is_in_answer, sole=sole
         )
 
 
@@ -173,13 +177,13 @@ def _name_effects(history: History) -> list[str]:
     return name_effects(effect for _, effect in history.of(events.Effect))
 
 
-def _is_shown(read: TwinRead, said: str, prompt: str) -> bool:
+def _is_in_answer(read: TwinRead, answer_text: str, prompt: str) -> bool:
     """True if an answer has all words of a text or number of a reply, or of the name of a flag that is true, and the
     prompt has not: who reads nothing else can have it from there alone."""
-    answer, asked = set(tokens(said)), set(tokens(prompt))
+    answer, prompt_tokens = set(tokenize(answer_text)), set(tokenize(prompt))
     value = parse_structure(read.reply)
-    words = (set(tokens(text)) for text in _find_texts(read.reply if value is None else value))
-    return any(found and found <= answer and not found <= asked for found in words)
+    token_sets = (set(tokenize(text)) for text in _find_texts(read.reply if value is None else value))
+    return any(word_tokens and word_tokens <= answer and not word_tokens <= prompt_tokens for word_tokens in token_sets)
 
 
 def _find_texts(value: Any, name: str = "") -> Iterator[str]:

@@ -12,30 +12,30 @@ from typing import Any
 from chaoslab.base.boundary import let_through
 from chaoslab.base.clock import system
 from chaoslab.base.dice import Dice
-from chaoslab.base.identity import nth
+from chaoslab.base.identity import nth_trial
 from chaoslab.base.jsonable import describe_error, to_jsonable
 from chaoslab.core import events
 from chaoslab.core.conversation import Conversation, Talk
 from chaoslab.core.exchange import Call
-from chaoslab.execution._place import Here, TrialPlace
-from chaoslab.execution.agents._calling import Ask, Loop, Start, awaited, text_of
+from chaoslab.execution._place import RealTimePlace, TrialPlace
+from chaoslab.execution.agents._calling import Ask, Loop, Start, await_answer, render_answer
 from chaoslab.execution.agents._case import AgentCase, AgentResult
 from chaoslab.execution.agents._says import read
-from chaoslab.execution.agents._trial_record import STOPPED, UNHELD, close, unasked, uncalled
+from chaoslab.execution.agents._trial_record import STOPPED, UNHELD, warn_unasked, warn_uncalled, write_end
 from chaoslab.execution.spec import AgentKilled, ProcessCrashed, TrialSpec
 from chaoslab.model.app import ModelApp
 from chaoslab.record.trial_log import TrialLog
 from chaoslab.seams.functions.seam import FunctionSeam
 from chaoslab.seams.services.seam import ServiceSeam
 
-AGAIN = "again and again"
+ENDLESS_WORDS = "again and again"
 """The words of a world about a loop that takes no time."""
 WAITS_MAX = 3
 """The most waits that a warning shows."""
 
 
 @dataclass(frozen=True)
-class Ready:
+class TrialSetup:
     """The parts that all trials of a run share in this process. `new`: makes the place of a trial, which may take so
     many seconds. `hung`: the exceptions by which the place ends an endless trial. `of_coroutine`: the agent is async.
     `unheld`: the functions to which no reference was found."""
@@ -51,21 +51,23 @@ class Ready:
     """Asked when the agent was killed, in its place."""
 
 
-def run_trial(case: AgentCase, spec: TrialSpec, ready: Ready) -> AgentResult:
+def run_trial(case: AgentCase, spec: TrialSpec, ready: TrialSetup) -> AgentResult:
     """Runs a trial in a place of its own."""
-    seam, services, trial = ready.functions, ready.services, nth(case.name, spec.number, 1)
+    seam, services, trial = ready.functions, ready.services, nth_trial(case.name, spec.number, 1)
     place = ready.new(services, case.deadline_s, trial.key)
     with place.entered():
         now = system.utc()
         book = TrialLog(trial, began=now)
         book.lines = [] if case.finds_lines else None
-        off = tuple(each.name for each in case.plan.injections if each.name in spec.off)
-        for event in (*case.opening, *([events.FaultsOff(injections=[*off])] if off else ())):
+        switched_off = tuple(injection.name for injection in case.plan.injections if injection.name in spec.off)
+        for event in (*case.opening, *([events.FaultsOff(injections=[*switched_off])] if switched_off else ())):
             book.note(event)
-    result = AgentResult(book, warnings=(*case.notes, *(UNHELD.format(name) for name in ready.unheld)), off=off)
+    result = AgentResult(
+        book, warnings=(*case.notes, *(UNHELD.format(name) for name in ready.unheld)), off=switched_off
+    )
     states = _States(case.options.state, seam, services)
-    if (asked := case.options.order) != "asked":
-        order = asked if isinstance(asked, Mapping) else Dice(case.plan.seed, book.key, "order")
+    if (order_option := case.options.order) != "asked":
+        order = order_option if isinstance(order_option, Mapping) else Dice(case.plan.seed, book.key, "order")
         seam.turns = services.turns = place.turns(
             order, lambda calls: book.note(events.CallsOrdered(calls=list(calls)))
         )
@@ -73,10 +75,10 @@ def run_trial(case: AgentCase, spec: TrialSpec, ready: Ready) -> AgentResult:
         seam.turns = services.turns = None
     seam.begin(book)
     services.begin(book, seam.memory, spent_usd=spec.spent_usd)
-    warned: list[str] = []
+    model_warnings: list[str] = []
     for name in case.models:
         if isinstance(app := case.services.get(name), ModelApp):
-            app.begin(name, book.key, warned.append)
+            app.begin(name, book.key, model_warnings.append)
     seam.pace, seam.left = place.pace, 0
     if spec.stopped:
         result.hung = spec.stopped
@@ -85,8 +87,8 @@ def run_trial(case: AgentCase, spec: TrialSpec, ready: Ready) -> AgentResult:
         result.error = ProcessCrashed(spec.crashed)
         result.warnings += (STOPPED,)
     else:
-        _ask(case, ready, place, result, states)
-    unrun = spec.stopped or spec.crashed
+        _ask_agent(case, ready, place, result, states)
+    was_cut_short = spec.stopped or spec.crashed
     if case.finds_lines:
         result.find_raised()
     if result.hung:
@@ -94,18 +96,18 @@ def run_trial(case: AgentCase, spec: TrialSpec, ready: Ready) -> AgentResult:
     result.called = book.called() | services.asked_of
     result.drew = None if spec.stopped else place.drew
     result.spent_usd = services.spent.cost_usd
-    result.warnings += tuple(dict.fromkeys(warned))
+    result.warnings += tuple(dict.fromkeys(model_warnings))
     result.warnings += tuple(place.warnings)
-    if not unrun:
-        result.warnings += (*uncalled(case, result.called, ready.unheld), *unasked(case, result))
+    if not was_cut_short:
+        result.warnings += (*warn_uncalled(case, result.called, ready.unheld), *warn_unasked(case, result))
     with place.entered():
-        state = None if case.options.state is None or unrun else states.event()
-        close(case, result, now, state, told=not unrun)
+        state = None if case.options.state is None or was_cut_short else states.event()
+        write_end(case, result, now, state, told=not was_cut_short)
     result.warnings += (result.pending,) if result.pending else ()
     return result
 
 
-def _ask(case: AgentCase, ready: Ready, place: TrialPlace, result: AgentResult, states: _States) -> None:
+def _ask_agent(case: AgentCase, ready: TrialSetup, place: TrialPlace, result: AgentResult, states: _States) -> None:
     """Asks the agent, each turn of a conversation after the other, and fills in the result."""
     ask, hung, book, prompt = ready.ask, ready.hung, result.book, case.prompt
     start = Start(lambda: states.before(book))
@@ -116,42 +118,42 @@ def _ask(case: AgentCase, ready: Ready, place: TrialPlace, result: AgentResult, 
             prompt, book.note, book.requests, ready.functions.memory, system, twins=twins, read=_read_turn
         )  # fmt: skip
 
-    async def whole_async() -> Any:
+    async def ask_turns_async() -> Any:
         if talk is None:
-            return await awaited(ask(prompt, start))
-        while (words := talk.next()) is not None:
+            return await await_answer(ask(prompt, start))
+        while (prompt_text := talk.next()) is not None:
             await system.asleep(talk.wait_s)
-            talk.begin(words)
-            talk.answered(text_of(await awaited(ask(words, start))))
+            talk.begin(prompt_text)
+            talk.answered(render_answer(await await_answer(ask(prompt_text, start))))
         return talk.whole
 
-    def whole(loop: Loop, resume: Ask | None = None) -> Any:
+    def ask_turns(loop: Loop, resume: Ask | None = None) -> Any:
         if talk is None:
             return loop.fetched((resume or ask)(prompt, start))
         if resume is not None:
-            talk.answered(text_of(loop.fetched(resume(talk.words, start))))
-        while (words := talk.next()) is not None:
+            talk.answered(render_answer(loop.fetched(resume(talk.words, start))))
+        while (prompt_text := talk.next()) is not None:
             loop.sleep(talk.wait_s)
-            talk.begin(words)
-            talk.answered(text_of(loop.fetched(ask(words, start))))
+            talk.begin(prompt_text)
+            talk.answered(render_answer(loop.fetched(ask(prompt_text, start))))
         return talk.whole
 
-    def busy() -> list[str]:
+    def list_busy() -> list[str]:
         return [*book.under_way(), *ready.services.acting()]
 
-    silent: list[str] = []
+    silent_lines: list[str] = []
 
-    def ended() -> None:
+    def note_end() -> None:
         result.seconds = round(system.monotonic() - book.origin, 6)
-        if isinstance(place, Here):
+        if isinstance(place, RealTimePlace):
             result.hung = place.late  # even if the agent swallowed the exit
 
-    def settling_s() -> float:
+    def end_agent() -> float:
         """Notes that the agent has ended; returns the time that what it has left may take: none if its world ends."""
         if book.over:
             return 0.0
         book.mark()
-        ended()
+        note_end()
         return case.settle_s
 
     def alive(mine: Start) -> bool:
@@ -160,23 +162,23 @@ def _ask(case: AgentCase, ready: Ready, place: TrialPlace, result: AgentResult, 
 
     async def work_async() -> None:
         mine = start
-        with _caught(result, hung, partial(alive, mine)):
-            answer = await whole_async()
+        with _record_error(result, hung, partial(alive, mine)):
+            answer = await ask_turns_async()
             result.answer = answer if alive(mine) else result.answer
-        within_s = settling_s()
+        within_s = end_agent()
         with suppress(*_ERRORS):  # of what the agent has left
-            await place.settle_async(within_s, busy)
+            await place.settle_async(within_s, list_busy)
         book.over = True
 
     def work(resume: Ask | None = None) -> None:
         mine = start
         with closing(mine.loop) as loop:
-            with _caught(result, hung, partial(alive, mine)):
-                answer = whole(loop, resume)
+            with _record_error(result, hung, partial(alive, mine)):
+                answer = ask_turns(loop, resume)
                 result.answer = answer if alive(mine) else result.answer
-            within_s = settling_s()
+            within_s = end_agent()
             with suppress(*_ERRORS):
-                loop.settle(place, within_s, busy)
+                loop.settle(place, within_s, list_busy)
             book.over = True
 
     deaths = 0
@@ -202,13 +204,13 @@ def _ask(case: AgentCase, ready: Ready, place: TrialPlace, result: AgentResult, 
 
     ready.functions.kill = ready.services.kill = kill
 
-    def over() -> None:
+    def finish() -> None:
         book.over = True
         if not book.answered:
-            ended()
-            silent.extend(ready.services.silent())
+            note_end()
+            silent_lines.extend(ready.services.silent())
         if book.answered:
-            result.pending = _still(case.settle_s, place.pending(busy))
+            result.pending = _describe_still_open(case.settle_s, place.pending(list_busy))
         ready.functions.book = None
         ready.services.end()
         if case.options.state is not None:
@@ -219,36 +221,36 @@ def _ask(case: AgentCase, ready: Ready, place: TrialPlace, result: AgentResult, 
             ready.functions.pace, ready.functions.left = _refuse, 0
 
     try:
-        with _caught(result, hung):  # a task or thread may have ended everything by raising
+        with _record_error(result, hung):  # a task or thread may have ended everything by raising
             if ready.of_coroutine:
-                place.run_async(work_async, over=over, again=resume_work)
+                place.run_async(work_async, over=finish, again=resume_work)
             else:
-                place.run(work, over=over, again=resume_work)
+                place.run(work, over=finish, again=resume_work)
     except hung as error:
         if book.answered:
             result.pending = f"after the answer: {str(error).splitlines()[0]}"
         else:
-            why, *waits = str(error).splitlines()
-            if AGAIN in why:  # a loop waits for nobody
-                silent.clear()
-            waits = [each for each in waits if not silent or " waits in Queue.get" not in each]
-            result.hung = "\n".join([why, *silent, *waits])
+            reason, *waits = str(error).splitlines()
+            if ENDLESS_WORDS in reason:  # a loop waits for nobody
+                silent_lines.clear()
+            waits = [wait_text for wait_text in waits if not silent_lines or " waits in Queue.get" not in wait_text]
+            result.hung = "\n".join([reason, *silent_lines, *waits])
 
 
 def _refuse(function: str) -> int:
     raise AgentKilled(f"{function} is called by an agent whose process was killed")
 
 
-def _read_turn(says: Any, text: str) -> dict[str, Any] | None:
-    values, why = read(says, text, text)
-    return None if why else values
+def _read_turn(reader: Any, text: str) -> dict[str, Any] | None:
+    values, reason = read(reader, text, text)
+    return None if reason else values
 
 
-def _still(settle_s: float, waits: Sequence[str]) -> str:
+def _describe_still_open(settle_s: float, waits: Sequence[str]) -> str:
     """The warning about what went on when the time to settle was over; empty if nothing did."""
-    more = f" and {len(waits) - WAITS_MAX} more" if len(waits) > WAITS_MAX else ""
-    said = f"still under way {settle_s:g} s after the answer, so its end is not known: "
-    return f"{said}{'; '.join(waits[:WAITS_MAX])}{more}" if waits else ""
+    rest = f" and {len(waits) - WAITS_MAX} more" if len(waits) > WAITS_MAX else ""
+    introduction = f"still under way {settle_s:g} s after the answer, so its end is not known: "
+    return f"{introduction}{'; '.join(waits[:WAITS_MAX])}{rest}" if waits else ""
 
 
 _ERRORS = (Exception, SystemExit, asyncio.CancelledError)
@@ -256,7 +258,7 @@ _ERRORS = (Exception, SystemExit, asyncio.CancelledError)
 
 
 @contextmanager
-def _caught(
+def _record_error(
     result: AgentResult, hung: tuple[type[Exception], ...], alive: Callable[[], bool] = lambda: True
 ) -> Iterator[None]:
     """Records an exception of the agent as the trial's error, so that it does not end the caller. `alive`: it may tell
@@ -273,7 +275,7 @@ def _caught(
 
 
 @dataclass(frozen=True)
-class _Read:
+class _StateReading:
     """A state as a JSON value, or the reason why it could not be read."""
 
     value: Any = None
@@ -285,8 +287,8 @@ class _States:
 
     def __init__(self, read: Callable[[], Any] | None, functions: FunctionSeam, services: ServiceSeam) -> None:
         self._state, self._functions, self._services = read, functions, services
-        self._before: _Read | None = None
-        self._after: _Read | None = None
+        self._before: _StateReading | None = None
+        self._after: _StateReading | None = None
 
     def before(self, book: TrialLog) -> None:
         """Reads the state, unwatched: these calls are not the agent's."""
@@ -298,24 +300,24 @@ class _States:
     def after(self) -> None:
         self._after = self._read()
 
-    def _read(self) -> _Read:
+    def _read(self) -> _StateReading:
         assert self._state is not None
         unread: list[str] = []
         try:
-            found = self._state()
+            state = self._state()
             # a cursor or a generator gives its rows once
-            value = to_jsonable([*found] if isinstance(found, Iterator) else found, unread=unread)
+            value = to_jsonable([*state] if isinstance(state, Iterator) else state, unread=unread)
         except BaseException as error:  # noqa: BLE001 - of the user's function
             let_through(error)
-            return _Read(error=f"state raised {describe_error(error)}")
+            return _StateReading(error=f"state raised {describe_error(error)}")
         if unread:  # two of them would be alike whatever they hold
-            return _Read(error=f"{unread[0]} in it cannot be read: state should return what it holds")
-        return _Read(value)
+            return _StateReading(error=f"{unread[0]} in it cannot be read: state should return what it holds")
+        return _StateReading(value)
 
     def event(self) -> events.EndState:
         """The event; without a value if one of the two could not be read."""
-        before = self._before or _Read(error="it was not read before the trial")
-        after = self._after or _Read(error="it was not read after the trial")
+        before = self._before or _StateReading(error="it was not read before the trial")
+        after = self._after or _StateReading(error="it was not read after the trial")
         if before.error or after.error:
             return events.EndState(error=before.error or after.error)
         return events.EndState(before=before.value, after=after.value)

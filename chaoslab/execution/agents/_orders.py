@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from chaoslab.analysis.answers.compare import Likeness, compare
-from chaoslab.analysis.verdict.ledger import effects_of
+from chaoslab.analysis.verdict.ledger import list_effects
 from chaoslab.analysis.verdict.seen import ParallelCall
 from chaoslab.analysis.verdict.standing import Standing, stand_by_outcome
 from chaoslab.core import events
@@ -47,18 +47,18 @@ def find_parallel_calls(history: History) -> list[ParallelCall]:
     that ends within another is made by it."""
     under_way: dict[tuple[str, int, int], ParallelCall] = {}
     since: dict[tuple[str, int, int], int] = {}
-    found: dict[ParallelCall, None] = {}
+    parallel: dict[ParallelCall, None] = {}
     for number, record in enumerate(history):
         event = record.event
         if isinstance(event, events.CallStarted):
-            place = event.target, event.request, event.attempt
-            under_way[place], since[place] = (event.target, event.tool, event.request), number
+            attempt = event.target, event.request, event.attempt
+            under_way[attempt], since[attempt] = (event.target, event.tool, event.request), number
         elif isinstance(event, events.CallFinished):
-            place = event.target, event.request, event.attempt
-            ended, began = under_way.pop(place, None), since.get(place, number)
-            later = [call for at, call in under_way.items() if since[at] > began]
-            found |= dict.fromkeys([ended, *later]) if ended is not None and later else {}
-    return [*found]
+            attempt = event.target, event.request, event.attempt
+            ended_call, start_number = under_way.pop(attempt, None), since.get(attempt, number)
+            overlapping = [call for at, call in under_way.items() if since[at] > start_number]
+            parallel |= dict.fromkeys([ended_call, *overlapping]) if ended_call is not None and overlapping else {}
+    return [*parallel]
 
 
 class Orders:
@@ -74,30 +74,30 @@ class Orders:
         `Grounds.note`."""
         if case.twin is None or not case.twin.parallel or stand_by_outcome(result.outcome) is Standing.WELL:
             return result
-        own = number if case.own_twins is not None else 0
-        if own not in self._known:
-            self._known[own] = [*self._find(case, own)]
-        for other in self._known[own]:
-            result.book.add(other)
-        if self._known[own]:
-            result.warnings += (DEPENDS.format(self._known[own][0].call),)
+        twin_number = number if case.own_twins is not None else 0
+        if twin_number not in self._known:
+            self._known[twin_number] = [*self._find(case, twin_number)]
+        for reordered in self._known[twin_number]:
+            result.book.add(reordered)
+        if self._known[twin_number]:
+            result.warnings += (DEPENDS.format(self._known[twin_number][0].call),)
         return result
 
     def _find(self, case: AgentCase, number: int) -> Iterator[events.TwinReordered]:
         assert case.twin is not None
         wait_s = (case.twin.seconds or 0.0) + SLACK_S
         for late in choose_late_calls(case.twin.parallel):
-            held = [
+            hold = [
                 inject(HeldBack(wait_s), target, name=f"held back {request}", calls=[request])
                 for target, _, request in late
             ]
-            result = self._run(number, held)
+            result = self._run(number, hold)
             ends = [call for _, call in result.history.of(events.CallFinished)]
             if all(call.ok for call in ends) and len(ends) == case.twin.calls:  # else more than the order is another
                 target, tool, request = late[0]
-                other = _read_result(case, result, f"{tool or target} {request}")
-                if other is not None:
-                    yield replace(other, together=len(late) > 1)
+                reordered = _read_result(case, result, f"{tool or target} {request}")
+                if reordered is not None:
+                    yield replace(reordered, together=len(late) > 1)
 
 
 def choose_late_calls(calls: Sequence[ParallelCall]) -> Iterator[Sequence[ParallelCall]]:
@@ -115,17 +115,17 @@ def _read_result(case: AgentCase, result: AgentResult, call: str) -> events.Twin
     """The result of a trial without faults; None if it gave no answer, or if it is the twin's."""
     assert case.twin is not None
     history = result.history
-    said = next((event.answer for _, event in history.of(events.PromptFinished) if event.status == "ok"), None)
-    if said is None:
+    answer_text = next((event.answer for _, event in history.of(events.PromptFinished) if event.status == "ok"), None)
+    if answer_text is None:
         return None
     state = next((event.after for _, event in history.of(events.EndState)), None)
-    effects = effects_of(history, result.book.key)
-    same = Counter(name_effects(effects)) == Counter(case.twin.effect_names) and state == case.right_state
-    if same and compare(case.twin.said, said).likeness is Likeness.SAME:
+    effects = list_effects(history, result.book.key)
+    has_same_effects = Counter(name_effects(effects)) == Counter(case.twin.effect_names) and state == case.right_state
+    if has_same_effects and compare(case.twin.said, answer_text).likeness is Likeness.SAME:
         return None
     return events.TwinReordered(
         call=call,
-        answer=said if case.twin.answer is not None else None,
+        answer=answer_text if case.twin.answer is not None else None,
         effects=[{"effect": effect.effect, **effect.content} for effect in effects],
         state=state if case.right_state is not None else None,
     )

@@ -12,16 +12,16 @@ from typing import Any
 from chaoslab.base.phrases import a
 from chaoslab.config.settings import name_secrets
 from chaoslab.core.plan import Injection, Plan
-from chaoslab.execution._place import Here, TrialPlace
-from chaoslab.execution.agents._baseline import CalmTrial, own, plain
-from chaoslab.execution.agents._calling import Ask, Start, after
+from chaoslab.execution._place import RealTimePlace, TrialPlace
+from chaoslab.execution.agents._baseline import TwinTrial, with_own_twin, without_faults
+from chaoslab.execution.agents._calling import Ask, Start, announcing_start
 from chaoslab.execution.agents._case import AgentCase, AgentResult
 from chaoslab.execution.agents._ground import Grounds
-from chaoslab.execution.agents._one_trial import Ready, run_trial
+from chaoslab.execution.agents._one_trial import TrialSetup, run_trial
 from chaoslab.execution.agents._orders import Orders
-from chaoslab.execution.agents.functions import Fresh, bare, innermost, name_of, stand_in
+from chaoslab.execution.agents.functions import Fresh, find_innermost, make_stand_in, name_of, unwrap_tool
 from chaoslab.execution.drawn import Drawn
-from chaoslab.execution.forked import in_child
+from chaoslab.execution.forked import wrap_in_child
 from chaoslab.execution.spec import TrialSpec
 from chaoslab.model import formats
 from chaoslab.model.app import ModelApp
@@ -39,7 +39,7 @@ from chaoslab.seams.services.model import ModelHost
 from chaoslab.seams.services.seam import ServiceSeam
 
 WORLDS = ("virtual", "local")
-TWINS = 64
+TWINS_MAX = 64
 """The most twins of trials that are kept: a search tries many variations of a few trials."""
 Place = Callable[[ServiceSeam, float, str], TrialPlace]
 """Makes the place of a trial; the number is its deadline in seconds, the text its key."""
@@ -47,7 +47,7 @@ Hangs = tuple[type[Exception], ...]
 """The exceptions by which a world ends an endless trial."""
 Pairs = list[tuple[Any, Any]]
 """Real objects, each with its stand-in."""
-_alone = threading.Lock()
+_process_lock = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class AgentSpec(AgentCase):
         """A context that keeps the world ready, so that `opened` need not make it again, and reserves this process for
         the run. Raises RuntimeError: another trial is under way in this process."""
         # Functions are swapped for the whole process, so two trials at once would meet each other's faults.
-        if not _alone.acquire(blocking=False):
+        if not _process_lock.acquire(blocking=False):
             raise RuntimeError(
                 "another trial is under way in this process, and its functions are swapped: one after the other, or "
                 "in processes"
@@ -68,7 +68,7 @@ class AgentSpec(AgentCase):
             with {"virtual": self._virtual, "local": self._local}[self.options.world]():
                 yield
         finally:
-            _alone.release()
+            _process_lock.release()
 
     @contextmanager
     def opened(self) -> Iterator[Callable[[TrialSpec], AgentResult]]:
@@ -79,7 +79,7 @@ class AgentSpec(AgentCase):
             twins = _Twins(self, ready)
             grounds, orders = Grounds(twins.changed), Orders(twins.changed)
 
-            def do(spec: TrialSpec) -> AgentResult:
+            def run_here(spec: TrialSpec) -> AgentResult:
                 # checks that there are services to break: an agent that meets none is at most degraded, which proves
                 # nothing. Raises LookupError: one cannot be reached.
                 if self.upstreams:
@@ -87,8 +87,8 @@ class AgentSpec(AgentCase):
 
                     for route in self.upstreams.values():
                         check_reached(route)
-                beside, twin = twins.of(spec)
-                case = beside.without(spec.off)
+                twin_case, twin = twins.of(spec)
+                case = twin_case.without(spec.off)
                 ready.functions.plan = case.plan
                 if case.plan is not ready.services.plan:
                     ready.services.change(case.plan)
@@ -98,16 +98,16 @@ class AgentSpec(AgentCase):
                 return with_twin(result, twin)
 
             if not self.options.isolate:
-                yield do
+                yield run_here
                 return
-            twins.do = in_child(twins.do, self.named, self.limit_s, memory_mb=self.options.memory_mb)
-            alone = in_child(do, self.named, self.limit_s, memory_mb=self.options.memory_mb)
+            twins.do = wrap_in_child(twins.do, self.named, self.limit_s, memory_mb=self.options.memory_mb)
+            run_in_child = wrap_in_child(run_here, self.named, self.limit_s, memory_mb=self.options.memory_mb)
 
-            def isolated(spec: TrialSpec) -> AgentResult:
+            def run_isolated(spec: TrialSpec) -> AgentResult:
                 twins.of(spec)  # the trial's own process finds it
-                return alone(spec)
+                return run_in_child(spec)
 
-            yield isolated
+            yield run_isolated
 
     @contextmanager
     def varied(self) -> Iterator[Callable[[Drawn, TrialSpec], AgentResult]]:
@@ -115,31 +115,31 @@ class AgentSpec(AgentCase):
         all of them."""
         if self.options.isolate or self.options.world != "virtual":
 
-            def alone(drawn: Drawn, spec: TrialSpec) -> AgentResult:
-                with self.with_drawn(drawn).opened() as own:
-                    return own(spec)
+            def run_alone(drawn: Drawn, spec: TrialSpec) -> AgentResult:
+                with self.with_drawn(drawn).opened() as run_one:
+                    return run_one(spec)
 
-            yield alone
+            yield run_alone
             return
         with self._ready(ordered=True) as ready:
             twins = _Twins(self, ready)
             grounds, orders = Grounds(twins.changed), Orders(twins.changed)
 
-            def do(drawn: Drawn, spec: TrialSpec) -> AgentResult:
-                beside, twin = twins.of(spec)
-                case = beside.with_drawn(drawn).without(spec.off)
+            def run_shared(drawn: Drawn, spec: TrialSpec) -> AgentResult:
+                twin_case, twin = twins.of(spec)
+                case = twin_case.with_drawn(drawn).without(spec.off)
                 ready.functions.plan = case.plan
-                services = ready.services if not self.services else self._seam_of_services(case.plan)
+                services = ready.services if not self.services else self._make_service_seam(case.plan)
                 if not self.services:  # nothing reaches it, and a new one costs a twentieth of a trial
                     services.change(case.plan)
                 result = grounds.note(case, spec.number, run_trial(case, spec, replace(ready, services=services)))
                 result = orders.note(case, spec.number, result)
                 return with_twin(result, twin)
 
-            yield do
+            yield run_shared
 
     @contextmanager
-    def _ready(self, *, ordered: bool) -> Iterator[Ready]:
+    def _ready(self, *, ordered: bool) -> Iterator[TrialSetup]:
         """A context with the world, and with the stand-ins in place. `ordered`: calls may have to wait for a turn."""
         name_secrets(self.options.secret_names or ())
         with ExitStack() as stack:
@@ -148,20 +148,20 @@ class AgentSpec(AgentCase):
             )
             seam = FunctionSeam(self.plan, timeout_s=self.options.timeout_s, ordered=ordered)
             seam.mitigation = KINDS[self.mitigation]() if self.mitigation else None
-            pairs, unheld = stack.enter_context(self._wrapped(seam, exchanged))
+            pairs, unheld = stack.enter_context(self._wrap_functions(seam, exchanged))
             ask, of_coroutine = self._ask(self.agent)
             resume = self.options.resume_with
             if isinstance(self.agent, Fresh):  # the functions it will reach are not known yet
-                ask, of_coroutine, unheld = self._anew(self.agent, pairs), False, ()
+                ask, of_coroutine, unheld = self._ask_fresh(self.agent, pairs), False, ()
             again = None if resume is None else self._ask_of(resume, pairs)
-            yield Ready(seam, self._seam_of_services(self.plan), new, hung, ask, of_coroutine, unheld, again)
+            yield TrialSetup(seam, self._make_service_seam(self.plan), new, hung, ask, of_coroutine, unheld, again)
 
-    def _seam_of_services(self, plan: Plan) -> ServiceSeam:
-        models = {name: _model(self.services.get(name)) for name in self.models}
-        reads = read_by_clients(map(bare, self.reads))
-        made = ServiceSeam(plan, timeout_s=self.options.timeout_s, models=models, price=cost_usd, mcp_reads=reads)
-        made.models_max = self.options.model_calls_max
-        return made
+    def _make_service_seam(self, plan: Plan) -> ServiceSeam:
+        models = {name: _make_model_host(self.services.get(name)) for name in self.models}
+        reads = read_by_clients(map(unwrap_tool, self.reads))
+        seam = ServiceSeam(plan, timeout_s=self.options.timeout_s, models=models, price=cost_usd, mcp_reads=reads)
+        seam.models_max = self.options.model_calls_max
+        return seam
 
     @contextmanager
     def _gateway(self, services: ServiceSeam) -> Iterator[None]:
@@ -170,22 +170,26 @@ class AgentSpec(AgentCase):
             yield
             return
         from chaoslab.config.settings import inherited, with_variables
-        from chaoslab.execution.upstreams import GRACE_S, addresses, listening, without_proxy
+        from chaoslab.execution.upstreams import GRACE_S, bypass_proxy, open_gateway, provider_variables
 
-        with listening(self.upstreams, services) as (address, shared):
+        with open_gateway(self.upstreams, services) as (address, shared):
             services.settle, services.acting = partial(shared.settle, GRACE_S), shared.acting
             urls = {name: f"{address}/{name}" for name in self.upstreams}
-            own = {f"{name.upper().replace('-', '_')}_URL": url for name, url in urls.items()}
+            url_variables = {f"{name.upper().replace('-', '_')}_URL": url for name, url in urls.items()}
             shared.environment = inherited()
-            found = {**without_proxy(inherited()), **own, **addresses(self.upstreams, urls.__getitem__)}
-            with with_variables(found):
+            variables = {
+                **bypass_proxy(inherited()),
+                **url_variables,
+                **provider_variables(self.upstreams, urls.__getitem__),
+            }
+            with with_variables(variables):
                 yield
 
     # The worlds.
 
     @contextmanager
     def _virtual(self) -> Iterator[tuple[Place, Hangs, Pairs]]:
-        from chaoslab.worlds.virtual.asgi import Remade, application
+        from chaoslab.worlds.virtual.asgi import Remade, make_application
         from chaoslab.worlds.virtual.elsewhere import Elsewhere
         from chaoslab.worlds.virtual.machine import Hung
         from chaoslab.worlds.virtual.patches import Patches
@@ -212,7 +216,7 @@ class AgentSpec(AgentCase):
                     wsgi: Any = Remade(world, app.make, name)
                     seam.outages.resets[name] = wsgi.lose
                 else:
-                    wsgi = application(world, app, name)
+                    wsgi = make_application(world, app, name)
                 for port in ports:
                     serve(world.network, host, port, wsgi, seam, name=name)
             return world
@@ -223,9 +227,9 @@ class AgentSpec(AgentCase):
     @contextmanager
     def _local(self) -> Iterator[tuple[Place, Hangs, Pairs]]:
         def new(seam: ServiceSeam, deadline_s: float, trial: str) -> TrialPlace:  # noqa: ARG001
-            here = Here(deadline_s)
-            seam.runaway = here.runaway
-            return here
+            real_time_place = RealTimePlace(deadline_s)
+            seam.runaway = real_time_place.runaway
+            return real_time_place
 
         yield new, (), []
 
@@ -233,9 +237,9 @@ class AgentSpec(AgentCase):
 
     def _ask_of(self, agent: Any, pairs: Pairs) -> Ask:
         """The agent as it is asked, whether it is made anew or not."""
-        return self._anew(agent, pairs) if isinstance(agent, Fresh) else self._ask(agent)[0]
+        return self._ask_fresh(agent, pairs) if isinstance(agent, Fresh) else self._ask(agent)[0]
 
-    def _anew(self, fresh: Fresh, pairs: Pairs) -> Ask:
+    def _ask_fresh(self, fresh: Fresh, pairs: Pairs) -> Ask:
         """A callable that makes the agent, then calls it with the stand-ins in place wherever it can reach the
         functions."""
 
@@ -243,8 +247,8 @@ class AgentSpec(AgentCase):
             if start.agent is None:
                 start.agent = fresh.make()
             agent = start.agent
-            if not callable(agent) and adapters.of_agent(agent) is None:
-                agents = adapters.words("a callable", (each.agents for each in adapters.adapters()))
+            if not callable(agent) and adapters.adapter_of_agent(agent) is None:
+                agents = adapters.describe_kinds("a callable", (adapter.agents for adapter in adapters.adapters()))
                 raise TypeError(f"{name_of(fresh)} made {a(type(agent).__name__)}: an agent is {agents}")
             with References([agent], pairs):
                 return start.loop.fetched(self._ask(agent)[0](prompt, start))
@@ -253,43 +257,43 @@ class AgentSpec(AgentCase):
 
     def _ask(self, agent: Any) -> tuple[Ask, bool]:
         """The agent, and True if it is async. A framework's agent is called async if a tool is async only."""
-        if (framework := adapters.of_agent(agent)) is not None:
-            only = any(
-                ((adapter := adapters.of_tool(each)) is not None and adapter.is_async_only(each))
-                or WrappedFunction("", each, effect=False).of_coroutine
-                for each in map(bare, (*self.tools, *self.reads))
+        if (framework := adapters.adapter_of_agent(agent)) is not None:
+            is_async_only = any(
+                ((adapter := adapters.adapter_of_tool(tool)) is not None and adapter.is_async_only(tool))
+                or WrappedFunction("", tool, effect=False).of_coroutine
+                for tool in map(unwrap_tool, (*self.tools, *self.reads))
             )
-            return after(framework.callable_of(agent, of_coroutine=only)), only
-        return after(agent), WrappedFunction("", agent, effect=False).of_coroutine
+            return announcing_start(framework.callable_of(agent, of_coroutine=is_async_only)), is_async_only
+        return announcing_start(agent), WrappedFunction("", agent, effect=False).of_coroutine
 
     @contextmanager
-    def _wrapped(self, seam: FunctionSeam, exchanged: Pairs) -> Iterator[tuple[Pairs, tuple[str, ...]]]:
+    def _wrap_functions(self, seam: FunctionSeam, exchanged: Pairs) -> Iterator[tuple[Pairs, tuple[str, ...]]]:
         """A context with the stand-ins in place: in the code of functions, else in the agent's references to them. Also
         those of the world, such as for a clock that the agent keeps in an attribute. Gives the pairs that are swapped
         by reference, and the names of the functions to which no reference was found."""
-        pairs, names, later = [], [], []
-        inner = innermost(all_bare := [*map(bare, (*self.tools, *self.reads))])
+        pairs, names, swaps = [], [], []
+        inner = find_innermost(all_functions := [*map(unwrap_tool, (*self.tools, *self.reads))])
         with ExitStack() as stack:
             for functions, effect in ((self.tools, True), (self.reads, False)):
-                for given in functions:
-                    function, name = bare(given), name_of(given)
-                    errors = native_errors.of_tool(self.options.raises, name)
+                for tool in functions:
+                    function, name = unwrap_tool(tool), name_of(tool)
+                    errors = native_errors.errors_of_tool(self.options.raises, name)
                     wrapping = Wrapping(seam, effect, self.ignore, errors, name)
-                    made = partial(stand_in, wrapping, function)
-                    if (adapter := adapters.of_tool(function)) is not None:
-                        later.append(adapter.swapped(function, wrapping))
+                    make_wrapped = partial(make_stand_in, wrapping, function)
+                    if (adapter := adapters.adapter_of_tool(function)) is not None:
+                        swaps.append(adapter.swapped(function, wrapping))
                     elif code_swap.can_swap(function):
-                        later.append(code_swap.swapped(inner[id(function)], made))
+                        swaps.append(code_swap.swap_code(inner[id(function)], make_wrapped))
                     else:
                         names.append(name)
-                        pairs.append(code_swap.by_reference(function, made))
+                        pairs.append(code_swap.by_reference(function, make_wrapped))
             agent = self.agent.make if isinstance(self.agent, Fresh) else self.agent
             resume = self.options.resume_with
             more = [] if resume is None else [resume.make if isinstance(resume, Fresh) else resume]
-            found = References([agent, *more, *all_bare], [*pairs, *exchanged])
-            swapped = stack.enter_context(found)
-            for each in later:  # after the world's clocks, which the copies of the functions are to have too
-                stack.enter_context(each)
+            references = References([agent, *more, *all_functions], [*pairs, *exchanged])
+            swapped = stack.enter_context(references)
+            for swap in swaps:  # after the world's clocks, which the copies of the functions are to have too
+                stack.enter_context(swap)
             yield (
                 [*pairs, *exchanged],
                 tuple(name for name, count in zip(names, swapped.count, strict=False) if not count),
@@ -299,36 +303,36 @@ class AgentSpec(AgentCase):
 class _Twins:
     """The twins that trials have of their own, in this process."""
 
-    def __init__(self, case: AgentSpec, ready: Ready) -> None:
+    def __init__(self, case: AgentSpec, ready: TrialSetup) -> None:
         self._case, self._ready = case, ready
-        self._known: dict[int, CalmTrial] = {}
+        self._known: dict[int, TwinTrial] = {}
         self.do: Callable[[TrialSpec], AgentResult] = self._calm
         """Runs the trial with that number without faults."""
 
     def of(self, spec: TrialSpec) -> tuple[AgentSpec, AgentResult | None]:
         """The case of a trial beside its twin, and the twin if it is its own."""
-        bare = self._case.own_twins
-        if bare is None or not spec.number or spec.stopped:  # the first trial's twin is known
+        uncompared = self._case.own_twins
+        if uncompared is None or not spec.number or spec.stopped:  # the first trial's twin is known
             return self._case, None
         if spec.number not in self._known:
-            if len(self._known) == TWINS:
+            if len(self._known) == TWINS_MAX:
                 self._known.pop(next(iter(self._known)))
-            self._known[spec.number] = CalmTrial(self.do(TrialSpec(spec.number)))
+            self._known[spec.number] = TwinTrial(self.do(TrialSpec(spec.number)))
         twin = self._known[spec.number]
-        return self._case.beside(own(bare, twin)), twin.result
+        return self._case.beside(with_own_twin(uncompared, twin)), twin.result
 
     def _calm(self, spec: TrialSpec) -> AgentResult:
         assert self._case.own_twins is not None
-        return self._run(plain(self._case.own_twins), spec)
+        return self._run(without_faults(self._case.own_twins), spec)
 
     def changed(self, number: int, injections: Sequence[Injection]) -> AgentResult:
         """Runs the trial with that number without faults but for these."""
-        case = plain(self._case.own_twins or self._case)
+        case = without_faults(self._case.own_twins or self._case)
         return self._run(replace(case, plan=replace(case.plan, injections=tuple(injections))), TrialSpec(number))
 
     def _run(self, case: AgentSpec, spec: TrialSpec) -> AgentResult:
         self._ready.functions.plan = case.plan
-        services = case._seam_of_services(case.plan)
+        services = case._make_service_seam(case.plan)
         return run_trial(case, spec, replace(self._ready, services=services))
 
 
@@ -338,7 +342,7 @@ def with_twin(result: AgentResult, twin: AgentResult | None) -> AgentResult:
     return result
 
 
-def _model(app: Any) -> ModelHost:
+def _make_model_host(app: Any) -> ModelHost:
     """A service that speaks a model's API, for its seam."""
     if isinstance(app, ModelApp):
         host = ModelHost(formats.format_of, formats.errors_of, app.ended)

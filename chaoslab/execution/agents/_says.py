@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from chaoslab.analysis.answers.values import READ_MAX
-from chaoslab.analysis.verdict.says import ANY, BOTH, UNSURE
+from chaoslab.analysis.verdict.says import ANY, BOTH_PATTERNS, UNSURE
 from chaoslab.base.boundary import let_through
-from chaoslab.base.jsonable import describe_error, line, shown, to_jsonable
+from chaoslab.base.jsonable import describe_error, line, show_value, to_jsonable
 from chaoslab.base.registry import did_you_mean
 
 Says = Callable[[Any], Any] | Mapping[str, str | Mapping[str, str]]
 WORDS = ("done", "undone", "unsure")
 KEYS = "its keys are 'done', 'undone' and 'unsure', each with a pattern"
-WHY = 200
+REASON_MAX = 200
 """The most characters of the reason why an answer could not be read."""
-LIKE = 'says={"refund": {"done": "refunded", "undone": "could not|failed"}, "total": r"total is (\\d+)"}'
+EXAMPLE = 'says={"refund": {"done": "refunded", "undone": "could not|failed"}, "total": r"total is (\\d+)"}'
 
 
 def check(says: Any, tools: Iterable[str], *, of_services: bool) -> None:
@@ -26,58 +26,66 @@ def check(says: Any, tools: Iterable[str], *, of_services: bool) -> None:
     if says is None or callable(says):
         return
     if not isinstance(says, Mapping):
-        raise TypeError(f"says is {shown(says)}: it should be a function of the answer, or patterns, as in {LIKE}")
-    known = list(tools)
-    for name, given in says.items():
-        where = f"says[{name!r}]"
-        if isinstance(given, Mapping):
-            if name not in (ANY, *known) and not (of_services and " /" in str(name)):
-                raise LookupError(f"{where}: no tool with effects is called so: {did_you_mean(str(name), known)}")
-            if not given or set(given) - set(WORDS):
-                raise ValueError(f"{where} is {shown(given)}: {KEYS}")
-            patterns: list[Any] = list(given.values())
+        raise TypeError(
+            f"says is {show_value(says)}: it should be a function of the answer, or patterns, as in {EXAMPLE}"
+        )
+    effect_names = list(tools)
+    for name, pattern_option in says.items():
+        location = f"says[{name!r}]"
+        if isinstance(pattern_option, Mapping):
+            if name not in (ANY, *effect_names) and not (of_services and " /" in str(name)):
+                raise LookupError(
+                    f"{location}: no tool with effects is called so: {did_you_mean(str(name), effect_names)}"
+                )
+            if not pattern_option or set(pattern_option) - set(WORDS):
+                raise ValueError(f"{location} is {show_value(pattern_option)}: {KEYS}")
+            patterns: list[Any] = list(pattern_option.values())
         elif name == ANY:
-            raise ValueError(f"{where} is {shown(given)}: {KEYS}")
+            raise ValueError(f"{location} is {show_value(pattern_option)}: {KEYS}")
         else:
-            patterns = [given]
+            patterns = [pattern_option]
         for pattern in patterns:
-            _check_pattern(where, pattern, group=not isinstance(given, Mapping))
+            _check_pattern(location, pattern, group=not isinstance(pattern_option, Mapping))
 
 
-def _check_pattern(where: str, pattern: Any, *, group: bool) -> None:
+def _check_pattern(location: str, pattern: Any, *, group: bool) -> None:
     if not isinstance(pattern, str):
-        raise TypeError(f"{where} has {shown(pattern)}: it should be a regular expression")
+        raise TypeError(f"{location} has {show_value(pattern)}: it should be a regular expression")
     try:
         compiled = re.compile(pattern)
     except re.error as error:
-        raise ValueError(f"{where} is {shown(pattern)}, which is no regular expression: {error}") from None
+        raise ValueError(f"{location} is {show_value(pattern)}, which is no regular expression: {error}") from None
     if group and compiled.groups != 1:
-        raise ValueError(f"{where} is {shown(pattern)}: a value needs one group in brackets, as in r'total is (\\d+)'")
+        raise ValueError(
+            f"{location} is {show_value(pattern)}: a value needs one group in brackets, as in r'total is (\\d+)'"
+        )
 
 
 def read(says: Says, answer: Any, text: str) -> tuple[dict[str, Any], str]:
     """The values by name, and the reason why there are none; empty if there are. `text`: the answer as it is judged."""
     if callable(says):
         try:
-            found = says(answer)
+            values_found = says(answer)
         except BaseException as error:  # noqa: BLE001 - the user's own code
             let_through(error)
             # the user's exception with the line of their code that raised it
             frames = traceback.extract_tb(error.__traceback__)
-            place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if len(frames) > 1 else ""
-            return {}, line(f"{describe_error(error)}{place}", WHY)
-        if not isinstance(found, Mapping):
-            return {}, f"says= returned {shown(found)}: it should be a dict of values by name"
-        values = to_jsonable(found)
+            location = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if len(frames) > 1 else ""
+            return {}, line(f"{describe_error(error)}{location}", REASON_MAX)
+        if not isinstance(values_found, Mapping):
+            return {}, f"says= returned {show_value(values_found)}: it should be a dict of values by name"
+        values = to_jsonable(values_found)
         return dict(values), ""
-    return {name: _found(given, text[:READ_MAX]) for name, given in says.items()}, ""
+    return {name: _match_patterns(pattern, text[:READ_MAX]) for name, pattern in says.items()}, ""
 
 
-def _found(given: str | Mapping[str, str], text: str) -> Any:
-    if isinstance(given, str):
-        found = re.search(given, text, re.IGNORECASE)
-        return found[1] if found else None
-    done, undone, unsure = (bool(each and re.search(each, text, re.IGNORECASE)) for each in map(given.get, WORDS))
-    if unsure:  # "it may have been refunded" has the words of both
+def _match_patterns(pattern: str | Mapping[str, str], text: str) -> Any:
+    if isinstance(pattern, str):
+        match = re.search(pattern, text, re.IGNORECASE)
+        return match[1] if match else None
+    is_done, is_undone, is_unsure = (
+        bool(expression and re.search(expression, text, re.IGNORECASE)) for expression in map(pattern.get, WORDS)
+    )
+    if is_unsure:  # "it may have been refunded" has the words of both
         return UNSURE
-    return BOTH if done and undone else True if done else False if undone else None
+    return BOTH_PATTERNS if is_done and is_undone else True if is_done else False if is_undone else None

@@ -7,7 +7,7 @@ from chaoslab.analysis.verdict.judge import HUNG
 from chaoslab.base.clock import iso
 from chaoslab.base.jsonable import describe_error
 from chaoslab.core import events
-from chaoslab.execution.agents._calling import text_of
+from chaoslab.execution.agents._calling import render_answer
 from chaoslab.execution.agents._case import AgentCase, AgentResult
 from chaoslab.execution.agents._says import read
 from chaoslab.record.trial_log import TrialLog
@@ -19,23 +19,23 @@ UNHELD = (
 STOPPED = "what it did until its process was ended is not known"
 
 
-def close(
+def write_end(
     case: AgentCase, result: AgentResult, now: datetime, state: events.EndState | None, *, told: bool = True
 ) -> None:
     """Writes the events with which a trial ends; those of the answer where it was given. `now`: the moment at which it
     began. `state`: the end state, if it was read. `told`: its calls are known."""
-    book, asked = result.book, str(case.prompt)
+    book, prompt_text = result.book, str(case.prompt)
     kind = HUNG if result.hung else "agent" if result.error is not None else "none"
     error = result.hung or (describe_error(result.error) if result.error is not None else "")
-    text = "" if kind != "none" else text_of(result.answer)
+    text = "" if kind != "none" else render_answer(result.answer)
     end = iso(now + timedelta(seconds=result.seconds))
-    ending: list[events.Event] = [] if state is None or book.went_on else [state]
-    ending += [events.LabWarning(message=warning) for warning in result.warnings]
-    ending += _unreached(case, book) if told else ()
-    ending.append(
+    closing_events: list[events.Event] = [] if state is None or book.went_on else [state]
+    closing_events += [events.LabWarning(message=warning) for warning in result.warnings]
+    closing_events += _list_unreached(case, book) if told else ()
+    closing_events.append(
         events.PromptAttempt(
             prompt_index=1,
-            prompt=asked,
+            prompt=prompt_text,
             response=text,
             status="ok" if kind == "none" else "error",
             start_time=iso(now),
@@ -47,14 +47,14 @@ def close(
         )
     )
     if kind == "none" and case.options.says is not None:
-        values, why = read(case.options.says, result.answer, text)
+        values, read_error = read(case.options.says, result.answer, text)
         twin = None if case.twin_says is None else dict(case.twin_says)
-        ending.append(events.AnswerRead(says=values, twin=twin, error=why))
+        closing_events.append(events.AnswerRead(says=values, twin=twin, error=read_error))
     ok = "ok" if kind == "none" else "failed"
-    ending.append(
+    closing_events.append(
         events.PromptFinished(
             prompt_index=1,
-            prompt=asked,
+            prompt=prompt_text,
             status=ok,
             answer=text,
             attempts=1,
@@ -65,54 +65,60 @@ def close(
         )
     )
     went_on = book.went_on
-    book.note_at_mark(ending)
+    book.note_at_mark(closing_events)
     if state is not None and went_on:
         book.note(state)
     if result.pending:
         book.note(events.LabWarning(message=result.pending))
 
 
-def _unreached(case: AgentCase, book: TrialLog) -> list[events.FaultUnreached]:
+def _list_unreached(case: AgentCase, book: TrialLog) -> list[events.FaultUnreached]:
     """The numbered requests that should have met a fault and did not."""
     if not case.plan.named:
         return []
-    met = {(event.injection, event.target, event.request) for event in book.noted(events.FaultScheduled)}
+    scheduled = {(event.injection, event.target, event.request) for event in book.noted(events.FaultScheduled)}
     return [
-        events.FaultUnreached(injection=injection.name, target=target, request=request, made=made)
+        events.FaultUnreached(injection=injection.name, target=target, request=request, made=request_count)
         for injection, target, request in case.plan.named
-        if request > (made := book.requests.made(target))
-        or ((injection.name, target, request) not in met and not injection.conditional)
+        if request > (request_count := book.requests.made(target))
+        or ((injection.name, target, request) not in scheduled and not injection.conditional)
     ]
 
 
-def uncalled(case: AgentCase, called: frozenset[str], unheld: Sequence[str]) -> tuple[str, ...]:
+def warn_uncalled(case: AgentCase, called: frozenset[str], unheld: Sequence[str]) -> tuple[str, ...]:
     """A warning about functions, and services that faults are aimed at, that were called neither in this trial nor
     in its twin, and about the faults that had no target because of that."""
-    known, there = called.union(case.called or (), unheld), case.callable_names
-    names = [name for name in there if name not in known]
+    known_names, callable_names = called.union(case.called or (), unheld), case.callable_names
+    names = [name for name in callable_names if name not in known_names]
     if not names:
         return ()
-    used = set(there).difference(names)
-    idle = [i.name for i in case.plan.injections if i.may_hit and not i.calls and not any(map(i.covers, used))]
-    where = "" if case.called is None else ", neither in the trial nor in its twin"
-    were, them, others = ("was", "it", "another object") if len(names) == 1 else ("were", "them", "other objects")
-    said = f"{_listed(names)} {were} never called{where}: the agent had no use for {them}, or calls {others}"
-    return (f"{said}; {_listed(idle)} could hit nothing" if idle else said,)
+    called_names = set(callable_names).difference(names)
+    idle_injections = [
+        i.name for i in case.plan.injections if i.may_hit and not i.calls and not any(map(i.covers, called_names))
+    ]
+    scope = "" if case.called is None else ", neither in the trial nor in its twin"
+    verb, pronoun, object_text = (
+        ("was", "it", "another object") if len(names) == 1 else ("were", "them", "other objects")
+    )
+    message = (
+        f"{_join_names(names)} {verb} never called{scope}: the agent had no use for {pronoun}, or calls {object_text}"
+    )
+    return (f"{message}; {_join_names(idle_injections)} could hit nothing" if idle_injections else message,)
 
 
-def unasked(case: AgentCase, result: AgentResult) -> tuple[str, ...]:
+def warn_unasked(case: AgentCase, result: AgentResult) -> tuple[str, ...]:
     """A warning about models of which none was asked, though the agent answered: an earlier trial of this process may
     have filled a cache of answers."""
     if not case.models or case.options.isolate or not result.ok or not result.called.isdisjoint(case.models):
         return ()
-    were = "was" if len(case.models) == 1 else "were"
-    before = "" if (case.called or frozenset()).isdisjoint(case.models) else ", though the run without faults asked"
+    verb = "was" if len(case.models) == 1 else "were"
+    twin_text = "" if (case.called or frozenset()).isdisjoint(case.models) else ", though the run without faults asked"
     return (
-        f"{_listed(case.models)} {were} not asked in this trial{before}: a cache of answers in this process may have "
+        f"{_join_names(case.models)} {verb} not asked in this trial{twin_text}: a cache of answers in this process may have "
         "answered instead; isolate='fork' gives each trial a process of its own, and switching the cache off is surer",
     )
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     """ "a, b and c"."""
     return " and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else names[0]

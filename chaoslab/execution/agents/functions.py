@@ -15,7 +15,7 @@ from chaoslab.base import files
 from chaoslab.base.phrases import a
 from chaoslab.seams import adapters
 from chaoslab.seams.functions import code_swap
-from chaoslab.seams.functions.inside import unasked
+from chaoslab.seams.functions.inside import unasked_parameters
 from chaoslab.seams.functions.seam import Wrapping
 
 
@@ -27,7 +27,7 @@ class NamedTool:
     tool: Any
 
 
-def bare(tool: Any) -> Any:
+def unwrap_tool(tool: Any) -> Any:
     """The tool without the name that its user gives it."""
     return tool.tool if isinstance(tool, NamedTool) else tool
 
@@ -49,16 +49,16 @@ def fresh(make: Callable[[], Any]) -> Fresh:
     """
     if not callable(make):
         raise TypeError(f"fresh was given {a(type(make).__name__)}: it should be a function that makes the agent")
-    if why := misfit(make):
+    if misfit_reason := explain_misfit(make):
         name = getattr(make, "__name__", type(make).__name__)
         raise TypeError(
-            f"fresh was given {name} ({why}): it should be a function without arguments that makes the agent or the "
+            f"fresh was given {name} ({misfit_reason}): it should be a function without arguments that makes the agent or the "
             "service, not the thing itself"
         )
     return Fresh(make)
 
 
-def misfit(function: Callable[..., Any], *arguments: Any) -> str:
+def explain_misfit(function: Callable[..., Any], *arguments: Any) -> str:
     """The reason why a function cannot be called with these arguments; empty if it can, or does not tell."""
     try:
         inspect.signature(function).bind(*arguments)
@@ -74,7 +74,7 @@ def name_of(function: Any) -> str:
     if isinstance(function, NamedTool):
         return function.name
     function = function.make if isinstance(function, Fresh) else function
-    if inspect.isroutine(function) or (adapter := adapters.of_tool(function)) is None:
+    if inspect.isroutine(function) or (adapter := adapters.adapter_of_tool(function)) is None:
         while isinstance(function, partial) and "__name__" not in vars(function):
             function = function.func
         return str(getattr(function, "__name__", type(function).__name__))
@@ -91,18 +91,21 @@ def digest_of(agent: Any) -> str:
         return ""
 
 
-def stand_in(wrapping: Wrapping, function: Any, real: Callable[..., Any]) -> Callable[..., Any]:
+def make_stand_in(wrapping: Wrapping, function: Any, real: Callable[..., Any]) -> Callable[..., Any]:
     """The stand-in of a function. `real`: a callable that does what the function did before it was swapped."""
-    return wrapping.stand_in(name_of(function), real, unasked(code_swap.innermost(function)))
+    return wrapping.stand_in(name_of(function), real, unasked_parameters(code_swap.find_innermost(function)))
 
 
-def innermost(functions: Sequence[Any]) -> dict[int, Any]:
+def find_innermost(functions: Sequence[Any]) -> dict[int, Any]:
     """The objects whose code is swapped, by the ids of the functions that were given. Of two that decorate one
     function, each is swapped itself."""
-    inner = {id(each): code_swap.innermost(each) for each in functions}
+    inner = {id(function): code_swap.find_innermost(function) for function in functions}
 
-    def its(each: Any) -> int:
-        return id(getattr(inner[id(each)], "__func__", inner[id(each)]))
+    def innermost_id(function: Any) -> int:
+        return id(getattr(inner[id(function)], "__func__", inner[id(function)]))
 
-    used = Counter(map(its, functions))
-    return {id(each): each if used[its(each)] > 1 else inner[id(each)] for each in functions}
+    use_counts = Counter(map(innermost_id, functions))
+    return {
+        id(function): function if use_counts[innermost_id(function)] > 1 else inner[id(function)]
+        for function in functions
+    }

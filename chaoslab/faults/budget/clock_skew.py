@@ -38,7 +38,7 @@ class ClockSkew(Fault):
         yield Ahead(-self.skew_s)
         return reply
 
-    def witnessed(self, seen: Observation) -> str | None:
-        if not seen.told:
+    def witnessed(self, observation: Observation) -> str | None:
+        if not observation.told:
             return None
-        return f"its clock told {seen.told}, {abs(self.skew_s):g} s {'ahead' if self.skew_s > 0 else 'behind'}"
+        return f"its clock told {observation.told}, {abs(self.skew_s):g} s {'ahead' if self.skew_s > 0 else 'behind'}"

@@ -27,9 +27,9 @@ class RunawayGuard(Fault):
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         key = digest([call.target, call.tool, call.value])
-        made: Counter[str] = context.memory.setdefault("made", Counter())
+        call_count: Counter[str] = context.memory.setdefault("made", Counter())
         if call.attempt == 1:
-            made[key] += 1
-        if made[key] > self.repeats:
+            call_count[key] += 1
+        if call_count[key] > self.repeats:
             return call.refused_with(429)
         return (yield call)

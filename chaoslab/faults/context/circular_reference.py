@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
-from chaoslab.core.dialog import TOOL, reworded, words_of
+from chaoslab.core.dialog import TOOL, collect_text, reword
 from chaoslab.core.exchange import Call, Flow, TrialContext
 from chaoslab.core.fault import Fault
 
@@ -30,18 +30,18 @@ class CircularReference(Fault):
     def flow(self, call: Call, context: TrialContext) -> Flow:
         messages = call.dialog.messages(call.value)
         roles = [call.dialog.role(message) for message in messages]
-        newest = max((place for place, role in enumerate(roles) if role == "user"), default=-1)
+        newest = max((position for position, role in enumerate(roles) if role == "user"), default=-1)
         able = [
-            place
-            for place, role in enumerate(roles)
-            if (role == TOOL or (role == "user" and place != newest)) and words_of(messages[place])
+            position
+            for position, role in enumerate(roles)
+            if (role == TOOL or (role == "user" and position != newest)) and collect_text(messages[position])
         ]
         if len(able) < 2:
             return (yield call)
         first = min(int(self.point * (len(able) - 1)), len(able) - 2)
-        one, other = able[first], able[first + 1]
-        for place, seen in ((one, other), (other, one)):
-            messages[place] = reworded(messages[place], partial(_reference, seen + 1))
+        first_id, second_id = able[first], able[first + 1]
+        for position, ids in ((first_id, second_id), (second_id, first_id)):
+            messages[position] = reword(messages[position], partial(_reference, ids + 1))
         return (yield call.with_value(call.dialog.with_messages(call.value, messages)))
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from chaoslab.core.dialog import Unit, words_of
+from chaoslab.core.dialog import Unit, collect_text
 from chaoslab.core.exchange import Call, Flow, TrialContext
 from chaoslab.core.fault import Fault
 
@@ -27,9 +27,15 @@ class CompactContext(Fault):
         older = [unit for unit in units if unit.free][:-1]
         if not any(unit.role != "user" or unit.calls for unit in older):
             return (yield call)
-        asked = [words for unit in older if unit.role == "user" if (words := words_of(unit.messages[0]))]
-        text = "\n".join(["Summary of the conversation so far. The user asked:", *(f"- {words}" for words in asked)])
+        prompt_words = [
+            word_count for unit in older if unit.role == "user" if (word_count := collect_text(unit.messages[0]))
+        ]
+        text = "\n".join(
+            ["Summary of the conversation so far. The user asked:", *(f"- {word_count}" for word_count in prompt_words)]
+        )
         summary = Unit("user", [call.dialog.from_user(text)])
         gone = {id(unit) for unit in older}
-        kept = [summary if unit is older[0] else unit for unit in units if unit is older[0] or id(unit) not in gone]
-        return (yield call.with_value(call.dialog.with_units(call.value, kept)))
+        units_kept = [
+            summary if unit is older[0] else unit for unit in units if unit is older[0] or id(unit) not in gone
+        ]
+        return (yield call.with_value(call.dialog.with_units(call.value, units_kept)))

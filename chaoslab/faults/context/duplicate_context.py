@@ -27,10 +27,10 @@ class DuplicateContext(Fault):
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         units = call.dialog.units(call.value)
-        said = [place for place, unit in enumerate(units) if unit.role == "user"]
-        if not said:
+        units_before = [position for position, unit in enumerate(units) if unit.role == "user"]
+        if not units_before:
             return (yield call)
-        place = said[min(int(self.point * len(said)), len(said) - 1)]
-        again = {key: value for key, value in units[place].messages[0].items() if key != "id"}
-        units.insert(place, Unit("user", [again]))
+        position = units_before[min(int(self.point * len(units_before)), len(units_before) - 1)]
+        copies = {key: value for key, value in units[position].messages[0].items() if key != "id"}
+        units.insert(position, Unit("user", [copies]))
         return (yield call.with_value(call.dialog.with_units(call.value, units)))

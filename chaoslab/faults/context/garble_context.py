@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from chaoslab.core.dialog import TOOL, reworded
+from chaoslab.core.dialog import TOOL, reword
 from chaoslab.core.exchange import Call, Flow, TrialContext
 from chaoslab.core.fault import Fault
 
@@ -30,13 +30,13 @@ class GarbleContext(Fault):
     def flow(self, call: Call, context: TrialContext) -> Flow:
         messages = call.dialog.messages(call.value)
         garbled: dict[int, Any] = {}
-        for place, message in enumerate(messages):
-            if call.dialog.role(message) in ("user", TOOL) and (changed := reworded(message, self._garbled)) != message:
-                garbled[place] = changed
+        for position, message in enumerate(messages):
+            if call.dialog.role(message) in ("user", TOOL) and (changed := reword(message, self._garbled)) != message:
+                garbled[position] = changed
         if not garbled:
             return (yield call)
         newest = list(garbled)[-max(1, math.ceil(self.part * len(garbled))) :]
-        sent = [garbled[place] if place in newest else message for place, message in enumerate(messages)]
+        sent = [garbled[position] if position in newest else message for position, message in enumerate(messages)]
         return (yield call.with_value(call.dialog.with_messages(call.value, sent)))
 
     def _garbled(self, text: str) -> str:

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from chaoslab.core.dialog import reworded
+from chaoslab.core.dialog import reword
 from chaoslab.core.exchange import Call, Flow, TrialContext
 from chaoslab.core.fault import Fault
 
@@ -28,11 +28,11 @@ class GarbleInput(Fault):
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         messages = call.dialog.messages(call.value)
-        said = [place for place, message in enumerate(messages) if call.dialog.role(message) == "user"]
-        if not said:
+        messages_before = [position for position, message in enumerate(messages) if call.dialog.role(message) == "user"]
+        if not messages_before:
             return (yield call)
-        newest = said[-1]
-        changed = reworded(messages[newest], _cut if self.kind == "cut" else _mistyped)
+        newest = messages_before[-1]
+        changed = reword(messages[newest], _cut if self.kind == "cut" else _mistyped)
         if changed == messages[newest]:
             return (yield call)
         sent = [*messages[:newest], changed, *messages[newest + 1 :]]
@@ -44,11 +44,11 @@ def _cut(text: str) -> str:
 
 
 def _mistyped(text: str) -> str:
-    words = list(WORD.finditer(text))[::2]
-    for found in words:
-        word, start = found[0], found.start()
+    word_matches = list(WORD.finditer(text))[::2]
+    for match in word_matches:
+        word, start = match[0], match.start()
         for n in range(1, len(word) - 1):
             if word[n] != word[n + 1]:
-                text = text[:start] + word[:n] + word[n + 1] + word[n] + word[n + 2 :] + text[found.end() :]
+                text = text[:start] + word[:n] + word[n + 1] + word[n] + word[n + 2 :] + text[match.end() :]
                 break
     return text

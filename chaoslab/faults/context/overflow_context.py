@@ -33,9 +33,9 @@ class OverflowContext(Fault):
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         units = call.dialog.units(call.value)
-        said = [place for place, unit in enumerate(units) if unit.role == "user"]
-        if not said:
+        messages = [position for position, unit in enumerate(units) if unit.role == "user"]
+        if not messages:
             return (yield call)
         filler = call.dialog.from_user(" ".join(islice(cycle(TEXT.split()), self.tokens)))
-        units.insert(said[-1], Unit("user", [filler]))
+        units.insert(messages[-1], Unit("user", [filler]))
         return (yield call.with_value(call.dialog.with_units(call.value, units)))

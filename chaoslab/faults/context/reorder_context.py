@@ -27,12 +27,12 @@ class ReorderContext(Fault):
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         blocks = _blocks(call.dialog.units(call.value))
-        older = [place for place, block in enumerate(blocks) if block[0].role == "user"][:-1]
+        older = [position for position, block in enumerate(blocks) if block[0].role == "user"][:-1]
         if len(older) < 2:
             return (yield call)
         far = 1 + min(int(self.point * (len(older) - 1)), len(older) - 2)
         moved = dict(zip(older, older[far:] + older[:far], strict=True))
-        units = [unit for place in range(len(blocks)) for unit in blocks[moved.get(place, place)]]
+        units = [unit for position in range(len(blocks)) for unit in blocks[moved.get(position, position)]]
         changed = call.dialog.with_units(call.value, units)
         return (yield call if changed == call.value else call.with_value(changed))
 

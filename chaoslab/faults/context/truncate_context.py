@@ -24,20 +24,24 @@ class TruncateContext(Fault):
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         messages = call.dialog.messages(call.value)
-        kept = self._kept(messages, call.dialog)
-        if len(kept) == len(messages):
+        units_kept = self._kept(messages, call.dialog)
+        if len(units_kept) == len(messages):
             return (yield call)
-        return (yield call.with_value(call.dialog.with_messages(call.value, kept)))
+        return (yield call.with_value(call.dialog.with_messages(call.value, units_kept)))
 
     def _kept(self, messages: list[Any], dialog: Dialog) -> list[Any]:
         system = [m for m in messages if dialog.role(m) == "system"]
-        others = [m for m in messages if dialog.role(m) != "system"]
-        start = len(others) - max(1, int(len(others) * self.keep))
-        while start > 0 and dialog.role(others[start]) == TOOL:
+        rest = [m for m in messages if dialog.role(m) != "system"]
+        start = len(rest) - max(1, int(len(rest) * self.keep))
+        while start > 0 and dialog.role(rest[start]) == TOOL:
             start -= 1
-        return system + others[start:]
+        return system + rest[start:]
 
-    def witnessed(self, seen: Observation) -> str | None:
-        if seen.changed_call is None or seen.sent is None or seen.sent.value != seen.changed_call.value:
+    def witnessed(self, observation: Observation) -> str | None:
+        if (
+            observation.changed_call is None
+            or observation.sent is None
+            or observation.sent.value != observation.changed_call.value
+        ):
             return None
-        return f"the model was sent {len(seen.sent.dialog.messages(seen.sent.value))} messages"
+        return f"the model was sent {len(observation.sent.dialog.messages(observation.sent.value))} messages"

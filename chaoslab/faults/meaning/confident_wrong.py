@@ -5,9 +5,9 @@ from typing import Any, ClassVar
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
-from chaoslab.core.changed_reply import ChangedReply, pick, told_places
+from chaoslab.core.changed_reply import ChangedReply, find_told_places, pick
 from chaoslab.core.exchange import Call, TrialContext
-from chaoslab.core.untrue import untrue
+from chaoslab.core.untrue import make_untrue
 
 
 @dataclass(frozen=True)
@@ -28,23 +28,23 @@ class ConfidentWrong(ChangedReply):
     source = "https://github.com/microsoft/BotBuilder-CognitiveServices/issues/107"
 
     def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
-        among = told_places(value, call)
+        among = find_told_places(value, call)
         if not among:
             return value
-        place = pick(among, self.point)
-        lie = untrue(json_values.at(value, place), self.severity, Dice("confident_wrong", self.point))
-        changed = json_values.put(value, place, lie)
-        around = next((place[:n] for n in range(len(place), -1, -1) if type(_at(changed, place, n)) is dict), None)
+        path = pick(among, self.point)
+        lie = make_untrue(json_values.at(value, path), self.severity, Dice("confident_wrong", self.point))
+        changed = json_values.put(value, path, lie)
+        around = next((path[:n] for n in range(len(path), -1, -1) if type(_at(changed, path, n)) is dict), None)
         if around is not None:
-            held = json_values.at(changed, around)
-            return json_values.put(changed, around, {**held, "confidence": self.confidence, "verified": True})
+            true_value = json_values.at(changed, around)
+            return json_values.put(changed, around, {**true_value, "confidence": self.confidence, "verified": True})
         if kind_of_text(lie):
-            return json_values.put(changed, place, f"{lie} (verified, {self.confidence:.0%} certain)")
+            return json_values.put(changed, path, f"{lie} (verified, {self.confidence:.0%} certain)")
         return changed
 
 
-def _at(value: Any, place: json_values.Place, depth: int) -> Any:
-    return json_values.at(value, place[:depth])
+def _at(value: Any, path: json_values.Place, depth: int) -> Any:
+    return json_values.at(value, path[:depth])
 
 
 def kind_of_text(value: Any) -> bool:

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
-from chaoslab.core.changed_reply import ChangedReply, pick, told_places
+from chaoslab.core.changed_reply import ChangedReply, find_told_places, pick
 from chaoslab.core.exchange import Call, TrialContext
 from chaoslab.core.json_values import Place
-from chaoslab.core.untrue import is_epoch, kind, shifted, untrue
+from chaoslab.core.untrue import is_epoch, kind, make_untrue, shift_moment
 
 Lie = tuple[Place, Any]
 
@@ -34,83 +34,90 @@ class Contradiction(ChangedReply):
     source = "https://github.com/hypothesis/client/issues/5109"
 
     def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
-        lies = [*self._of_lengths(value), *self._of_sums(value), *self._of_order(value)]
-        lies = lies or list(self._of_equals(value)) or list(self._of_flags(value))
+        lies = [*self._find_length_lies(value), *self._find_sum_lies(value), *self._find_order_lies(value)]
+        lies = lies or list(self._find_equal_lies(value)) or list(self._find_flag_lies(value))
         if lies:
-            place, lie = pick(lies, self.point)
-            return json_values.put(value, place, lie)
-        return self._said_twice(value, call)
+            path, lie = pick(lies, self.point)
+            return json_values.put(value, path, lie)
+        return self._state_twice(value, call)
 
-    def _lie(self, value: Any, place: Place) -> Lie:
-        return place, untrue(json_values.at(value, place), self.severity, Dice("contradiction", self.point, *place))
+    def _lie(self, value: Any, path: Place) -> Lie:
+        return path, make_untrue(json_values.at(value, path), self.severity, Dice("contradiction", self.point, *path))
 
-    def _of_lengths(self, value: Any) -> Iterator[Lie]:
+    def _find_length_lies(self, value: Any) -> Iterator[Lie]:
         for record in json_values.records(value):
-            held = json_values.entries(json_values.at(value, record))
-            lengths = {len(each) for _, each in held if json_values.is_list(each)}
-            yield from (self._lie(value, (*record, key)) for key, each in held if type(each) is int and each in lengths)
+            fields = json_values.entries(json_values.at(value, record))
+            lengths = {len(entry) for _, entry in fields if json_values.is_list(entry)}
+            yield from (
+                self._lie(value, (*record, key)) for key, entry in fields if type(entry) is int and entry in lengths
+            )
 
-    def _of_sums(self, value: Any) -> Iterator[Lie]:
+    def _find_sum_lies(self, value: Any) -> Iterator[Lie]:
         for record in json_values.records(value):
-            held = json_values.entries(json_values.at(value, record))
-            sums = [total for _, each in held if json_values.is_list(each) and len(each) > 1 for total in _sums(each)]
-            for key, each in held:
-                if type(each) in (int, float) and any(math.isclose(each, total) for total in sums):
+            fields = json_values.entries(json_values.at(value, record))
+            sums = [
+                total
+                for _, entry in fields
+                if json_values.is_list(entry) and len(entry) > 1
+                for total in _list_sums(entry)
+            ]
+            for key, entry in fields:
+                if type(entry) in (int, float) and any(math.isclose(entry, total) for total in sums):
                     yield self._lie(value, (*record, key))
 
-    def _of_order(self, value: Any) -> Iterator[Lie]:
+    def _find_order_lies(self, value: Any) -> Iterator[Lie]:
         """The later one of two moments side by side, now before the other."""
         for record in json_values.records(value):
-            inside = [place for place in json_values.leaves(json_values.at(value, record)) if len(place) <= 2]
-            whole = [(*record, *place) for place in inside]
-            moments = [place for place in whole if kind(json_values.at(value, place)) == "moment"]
-            for one, other in pairwise(moments):
-                first, last = json_values.at(value, one), json_values.at(value, other)
-                days = _days(first, last)
+            inside = [path for path in json_values.leaves(json_values.at(value, record)) if len(path) <= 2]
+            paths = [(*record, *path) for path in inside]
+            moments = [path for path in paths if kind(json_values.at(value, path)) == "moment"]
+            for first_path, last_path in pairwise(moments):
+                first, last = json_values.at(value, first_path), json_values.at(value, last_path)
+                days = _days_between(first, last)
                 if days is not None and days >= 0:
                     by = math.floor(days) + max(1, round(30**self.severity))
-                    yield other, shifted(last, -by)
+                    yield last_path, shift_moment(last, -by)
 
-    def _of_equals(self, value: Any) -> Iterator[Lie]:
-        seen: dict[str, Place] = {}
-        for place in json_values.leaves(value):
-            held = json_values.at(value, place)
-            if not isinstance(held, bool) and json_values.spelt(held) in seen and not _in_list(value, place):
-                yield self._lie(value, place)
-            seen.setdefault(json_values.spelt(held), place)
+    def _find_equal_lies(self, value: Any) -> Iterator[Lie]:
+        first_paths: dict[str, Place] = {}
+        for path in json_values.leaves(value):
+            leaf = json_values.at(value, path)
+            if not isinstance(leaf, bool) and json_values.spelt(leaf) in first_paths and not _is_in_list(value, path):
+                yield self._lie(value, path)
+            first_paths.setdefault(json_values.spelt(leaf), path)
 
-    def _of_flags(self, value: Any) -> Iterator[Lie]:
-        flags = [place for place in json_values.leaves(value) if isinstance(json_values.at(value, place), bool)]
+    def _find_flag_lies(self, value: Any) -> Iterator[Lie]:
+        flags = [path for path in json_values.leaves(value) if isinstance(json_values.at(value, path), bool)]
         if len(json_values.leaves(value)) > len(flags):
-            yield from (self._lie(value, place) for place in flags)
+            yield from (self._lie(value, path) for path in flags)
 
-    def _said_twice(self, value: Any, call: Call) -> Any:
-        among = told_places(value, call)
+    def _state_twice(self, value: Any, call: Call) -> Any:
+        among = find_told_places(value, call)
         if not among:
             return value
-        place, other = self._lie(value, pick(among, self.point))
-        true = json_values.at(value, place)
-        around = json_values.at(value, place[:-1]) if place else None
+        path, lie = self._lie(value, pick(among, self.point))
+        true = json_values.at(value, path)
+        around = json_values.at(value, path[:-1]) if path else None
         if isinstance(around, dict):
-            key = f"{place[-1]}_confirmed"
-            return value if key in around else json_values.put(value, place[:-1], {**around, key: other})
+            key = f"{path[-1]}_confirmed"
+            return value if key in around else json_values.put(value, path[:-1], {**around, key: lie})
         if around is not None and json_values.is_list(around):
-            twice = json_values.of_type(around, [*around, other])
-            return json_values.put(value, place[:-1], twice)
-        return json_values.put(value, place, f"{true} {other}") if isinstance(true, str) else value
+            twice = json_values.of_type(around, [*around, lie])
+            return json_values.put(value, path[:-1], twice)
+        return json_values.put(value, path, f"{true} {lie}") if isinstance(true, str) else value
 
 
-def _sums(entries: Any) -> Iterator[float]:
+def _list_sums(entries: Any) -> Iterator[float]:
     """The sums of a list of numbers, or of each column of a list of records."""
-    if all(type(each) in (int, float) for each in entries):
+    if all(type(entry) in (int, float) for entry in entries):
         yield sum(entries)
-    elif all(isinstance(each, dict) for each in entries):
+    elif all(isinstance(entry, dict) for entry in entries):
         for key in entries[0]:
-            if all(type(each.get(key)) in (int, float) for each in entries):
-                yield sum(each[key] for each in entries)
+            if all(type(entry.get(key)) in (int, float) for entry in entries):
+                yield sum(entry[key] for entry in entries)
 
 
-def _days(first: Any, last: Any) -> float | None:
+def _days_between(first: Any, last: Any) -> float | None:
     """The days from one moment to another of the same form; None for different forms."""
     if type(first) is not type(last):
         return None
@@ -125,6 +132,6 @@ def _days(first: Any, last: Any) -> float | None:
         return None
 
 
-def _in_list(value: Any, place: Place) -> bool:
+def _is_in_list(value: Any, path: Place) -> bool:
     """True for one of many records, whose fields are equal by chance."""
-    return any(json_values.is_list(json_values.at(value, place[:depth])) for depth in range(len(place)))
+    return any(json_values.is_list(json_values.at(value, path[:depth])) for depth in range(len(path)))

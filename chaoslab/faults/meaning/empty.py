@@ -24,10 +24,10 @@ class Empty(ChangedReply):
 
     def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
         lists = json_values.lists(value) if self.how == "lists" else []
-        for place in lists:
-            if not any(place[: len(outer)] == outer for outer in lists if len(outer) < len(place)):
-                value = json_values.with_length(value, place, 0)
-                value = json_values.put(value, place, json_values.of_type(json_values.at(value, place), []))
+        for path in lists:
+            if not any(path[: len(outer)] == outer for outer in lists if len(outer) < len(path)):
+                value = json_values.with_length(value, path, 0)
+                value = json_values.put(value, path, json_values.of_type(json_values.at(value, path), []))
         if lists:
             return value
         if json_values.is_list(value):

@@ -5,10 +5,10 @@ from typing import Any, ClassVar, Literal
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
-from chaoslab.core.changed_reply import ChangedReply, pick, told_places
+from chaoslab.core.changed_reply import ChangedReply, find_told_places, pick
 from chaoslab.core.exchange import Call, TrialContext
 from chaoslab.core.json_values import Place
-from chaoslab.core.untrue import untrue
+from chaoslab.core.untrue import make_untrue
 
 
 @dataclass(frozen=True)
@@ -36,19 +36,19 @@ class FabricatedData(ChangedReply):
             return self._with_one_more(value, pick(lists, self.point), dice)
         if self.how == "added":
             return value
-        for place in told_places(value, call):
-            value = self._lie(value, place, dice)
+        for path in find_told_places(value, call):
+            value = self._lie(value, path, dice)
         return value
 
-    def _with_one_more(self, value: Any, place: Place, dice: Dice) -> Any:
-        true = json_values.at(value, place)
-        made = true[0]
-        for inner in json_values.leaves(made):
-            if not isinstance(json_values.at(made, inner), bool):
-                made = self._lie(made, inner, dice)
-        where = min(int(self.point * (len(true) + 1)), len(true))
-        longer = json_values.of_type(true, [*true[:where], made, *true[where:]])
-        return json_values.put(json_values.with_length(value, place, len(longer)), place, longer)
+    def _with_one_more(self, value: Any, path: Place, dice: Dice) -> Any:
+        true = json_values.at(value, path)
+        record = true[0]
+        for inner in json_values.leaves(record):
+            if not isinstance(json_values.at(record, inner), bool):
+                record = self._lie(record, inner, dice)
+        position = min(int(self.point * (len(true) + 1)), len(true))
+        longer = json_values.of_type(true, [*true[:position], record, *true[position:]])
+        return json_values.put(json_values.with_length(value, path, len(longer)), path, longer)
 
-    def _lie(self, value: Any, place: Place, dice: Dice) -> Any:
-        return json_values.put(value, place, untrue(json_values.at(value, place), self.severity, dice(*place)))
+    def _lie(self, value: Any, path: Place, dice: Dice) -> Any:
+        return json_values.put(value, path, make_untrue(json_values.at(value, path), self.severity, dice(*path)))

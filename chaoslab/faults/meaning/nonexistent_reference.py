@@ -10,7 +10,7 @@ from chaoslab.core import json_values
 from chaoslab.core.changed_reply import ChangedReply, wanted_values
 from chaoslab.core.exchange import Call, TrialContext
 from chaoslab.core.json_values import Place
-from chaoslab.core.untrue import URLS, kind, other_url, untrue
+from chaoslab.core.untrue import URLS, kind, make_other_url, make_untrue
 
 
 @dataclass(frozen=True)
@@ -30,29 +30,29 @@ class NonexistentReference(ChangedReply):
     source = "https://github.com/Arize-ai/phoenix/issues/13528"
 
     def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
-        for place in dict.fromkeys(_references(value, call)):
-            true = json_values.at(value, place)
+        for path in dict.fromkeys(_references(value, call)):
+            true = json_values.at(value, path)
             if isinstance(true, str) and kind(true) == "text":
-                made: Any = URLS.sub(self._other_link, true)
+                reference: Any = URLS.sub(self._other_link, true)
             else:
-                made = untrue(true, self.severity, Dice("reference", json_values.spelt(true)))
-            value = json_values.put(value, place, made)
+                reference = make_untrue(true, self.severity, Dice("reference", json_values.spelt(true)))
+            value = json_values.put(value, path, reference)
         return value
 
     def _other_link(self, link: re.Match[str]) -> str:
-        return other_url(link[0], self.severity, Dice("reference", link[0]))
+        return make_other_url(link[0], self.severity, Dice("reference", link[0]))
 
 
 def _references(value: Any, call: Call) -> Iterator[Place]:
-    numbers = {each for each in wanted_values(call) if type(each) is int}
+    numbers = {key_ for key_ in wanted_values(call) if type(key_) is int}
     every = json_values.leaves(value)
-    for place in every:
-        held = json_values.at(value, place)
-        is_text = isinstance(held, str) and URLS.search(held) is not None
-        if is_text or kind(held) in ("id", "url") or (type(held) is int and held in numbers):
-            yield place
+    for path in every:
+        leaf = json_values.at(value, path)
+        is_text = isinstance(leaf, str) and URLS.search(leaf) is not None
+        if is_text or kind(leaf) in ("id", "url") or (type(leaf) is int and leaf in numbers):
+            yield path
     for column in json_values.grouped(value, every):
-        numbers_of = [json_values.at(value, place) for place in column]
-        whole = all(kind(each) == "number" and type(each) is int for each in numbers_of)
-        if whole and len(set(numbers_of)) == len(column) > 1:
+        numbers_of = [json_values.at(value, path) for path in column]
+        full_path = all(kind(key_) == "number" and type(key_) is int for key_ in numbers_of)
+        if full_path and len(set(numbers_of)) == len(column) > 1:
             yield from column

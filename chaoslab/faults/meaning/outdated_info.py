@@ -6,9 +6,9 @@ from typing import Any, ClassVar, Self
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
-from chaoslab.core.changed_reply import ChangedReply, told_places
+from chaoslab.core.changed_reply import ChangedReply, find_told_places
 from chaoslab.core.exchange import Call, TrialContext
-from chaoslab.core.untrue import kind, shifted, untrue
+from chaoslab.core.untrue import kind, make_untrue, shift_moment
 
 
 @dataclass(frozen=True)
@@ -31,17 +31,19 @@ class OutdatedInfo(ChangedReply):
         return replace(self, age_days=age_days, severity=severity)
 
     def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
-        before, meant = value, dict.fromkeys(told_places(value, call))
-        for place in json_values.leaves(value):
-            held = json_values.at(value, place)
-            sort = kind(held)
+        before, meant = value, dict.fromkeys(find_told_places(value, call))
+        for path in json_values.leaves(value):
+            leaf = json_values.at(value, path)
+            sort = kind(leaf)
             if sort == "moment":
-                value = json_values.put(value, place, self._earlier(held))
-            elif sort == "number" and place in meant:
-                value = json_values.put(value, place, untrue(held, self.severity, Dice("outdated", *place)))
+                value = json_values.put(value, path, self._earlier(leaf))
+            elif sort == "number" and path in meant:
+                value = json_values.put(value, path, make_untrue(leaf, self.severity, Dice("outdated", *path)))
         if value is before and meant:
-            place = next(iter(meant))
-            value = json_values.put(value, place, untrue(json_values.at(value, place), self.severity, Dice("outdated")))
+            path = next(iter(meant))
+            value = json_values.put(
+                value, path, make_untrue(json_values.at(value, path), self.severity, Dice("outdated"))
+            )
         return value
 
     def _earlier(self, moment: Any) -> Any:
@@ -50,7 +52,9 @@ class OutdatedInfo(ChangedReply):
                 day = date.fromisoformat(moment[:10]) - timedelta(days=self.age_days)
                 return day.isoformat() + moment[10:]
             return (
-                moment - timedelta(days=self.age_days) if isinstance(moment, date) else shifted(moment, -self.age_days)
+                moment - timedelta(days=self.age_days)
+                if isinstance(moment, date)
+                else shift_moment(moment, -self.age_days)
             )
         except (ValueError, OverflowError):
-            return untrue(moment, self.severity, Dice("outdated"))
+            return make_untrue(moment, self.severity, Dice("outdated"))

@@ -30,17 +30,17 @@ class Oversized(ChangedReply):
             return value
         lists = json_values.lists(value)
         if lists:
-            place = max(lists, key=lambda each: (len(json_values.at(value, each)), -len(each)))
-            listed = list(json_values.at(value, place))
+            path = max(lists, key=lambda entry: (len(json_values.at(value, entry)), -len(entry)))
+            listed = list(json_values.at(value, path))
             times = 1 + -(-missing // json_values.size(listed))  # instead of two brackets a comma and a space
-            longer = json_values.of_type(json_values.at(value, place), listed * times)
-            return json_values.put(json_values.with_length(value, place, len(longer)), place, longer)
-        texts = json_values.places(value, lambda held: type(held) is str and any(c.isspace() for c in held))
+            longer = json_values.of_type(json_values.at(value, path), listed * times)
+            return json_values.put(json_values.with_length(value, path, len(longer)), path, longer)
+        texts = json_values.places(value, lambda entries: type(entries) is str and any(c.isspace() for c in entries))
         if texts or type(value) is str:
-            place = max(texts, key=lambda each: len(json_values.at(value, each))) if texts else ()
-            text = json_values.at(value, place) or FILLER
+            path = max(texts, key=lambda entry: len(json_values.at(value, entry))) if texts else ()
+            text = json_values.at(value, path) or FILLER
             times = 1 + -(-missing // (json_values.size(text) - 1))  # instead of two quotes a space
-            return json_values.put(value, place, " ".join([text] * times))
+            return json_values.put(value, path, " ".join([text] * times))
         if isinstance(value, dict):
             key = "details"
             while key in value:

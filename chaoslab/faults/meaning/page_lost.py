@@ -30,12 +30,12 @@ class PageLost(ChangedReply):
         if not lists:
             lines = value.splitlines(keepends=True) if isinstance(value, str) else []
             return "".join(lines[: self._kept(len(lines))]) if len(lines) > 1 else value
-        place = max(lists, key=lambda each: (len(json_values.at(value, each)), -len(each)))
-        listed = json_values.at(value, place)
-        kept = self._kept(len(listed))
+        path = max(lists, key=lambda entry: (len(json_values.at(value, entry)), -len(entry)))
+        listed = json_values.at(value, path)
+        entries_kept = self._kept(len(listed))
         if self.count == "changed":
-            value = json_values.with_length(value, place, kept)
-        return json_values.put(value, place, json_values.of_type(listed, listed[:kept]))
+            value = json_values.with_length(value, path, entries_kept)
+        return json_values.put(value, path, json_values.of_type(listed, listed[:entries_kept]))
 
     def _kept(self, length: int) -> int:
         return min(max(1, round(self.share * length)), length - 1)

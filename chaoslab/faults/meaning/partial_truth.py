@@ -5,10 +5,10 @@ from typing import Any, ClassVar, Literal
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
-from chaoslab.core.changed_reply import ChangedReply, told_places
+from chaoslab.core.changed_reply import ChangedReply, find_told_places
 from chaoslab.core.exchange import Call, TrialContext
 from chaoslab.core.json_values import Place
-from chaoslab.core.untrue import untrue
+from chaoslab.core.untrue import make_untrue
 
 
 @dataclass(frozen=True)
@@ -32,41 +32,39 @@ class PartialTruth(ChangedReply):
     def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
         lists = json_values.lists(value, least=2)
         if lists:
-            place = max(lists, key=lambda each: (len(json_values.at(value, each)), -len(each)))
-            return self._of_list(value, place)
-        fields = told_places(value, call)
+            path = max(lists, key=lambda candidate: (len(json_values.at(value, candidate)), -len(candidate)))
+            return self._of_list(value, path)
+        fields = find_told_places(value, call)
         if len(fields) < 2:
             fields = json_values.leaves(value)
-        for place in self._lost(fields) if len(fields) > 1 else fields:
-            value = self._without(value, place) if self.how == "missing" else self._wrong(value, place)
+        for path in self._lost(fields) if len(fields) > 1 else fields:
+            value = self._without(value, path) if self.how == "missing" else self._wrong(value, path)
         return value
 
     def _lost(self, among: list[Any]) -> list[Any]:
         """The entries that are lost, in their order: all but a run of them, which begins at the point."""
-        kept = min(max(1, round(self.share * len(among))), len(among) - 1)
+        rest = min(max(1, round(self.share * len(among))), len(among) - 1)
         first = int(self.point * len(among))
-        stay = {(first + n) % len(among) for n in range(kept)}
-        return [each for n, each in enumerate(among) if n not in stay]
+        stay = {(first + n) % len(among) for n in range(rest)}
+        return [entry for n, entry in enumerate(among) if n not in stay]
 
-    def _of_list(self, value: Any, place: Place) -> Any:
-        true = json_values.at(value, place)
+    def _of_list(self, value: Any, path: Place) -> Any:
+        true = json_values.at(value, path)
         lost = self._lost(list(range(len(true))))
         if self.how != "missing":
-            inside = [(*place, n, *inner) for n in lost for inner in json_values.leaves(true[n])]
-            for each in inside:
-                value = self._wrong(value, each)
+            inside = [(*path, n, *inner) for n in lost for inner in json_values.leaves(true[n])]
+            for entry in inside:
+                value = self._wrong(value, entry)
             if inside:
                 return value
-        return json_values.put(
-            value, place, json_values.of_type(true, [e for n, e in enumerate(true) if n not in lost])
-        )
+        return json_values.put(value, path, json_values.of_type(true, [e for n, e in enumerate(true) if n not in lost]))
 
-    def _without(self, value: Any, place: Place) -> Any:
-        around = json_values.at(value, place[:-1]) if place else None
+    def _without(self, value: Any, path: Place) -> Any:
+        around = json_values.at(value, path[:-1]) if path else None
         if not isinstance(around, dict):
-            return self._wrong(value, place)
-        return json_values.put(value, place[:-1], {k: held for k, held in around.items() if k != place[-1]})
+            return self._wrong(value, path)
+        return json_values.put(value, path[:-1], {k: container for k, container in around.items() if k != path[-1]})
 
-    def _wrong(self, value: Any, place: Place) -> Any:
-        dice = Dice("partial_truth", self.point, *place)
-        return json_values.put(value, place, untrue(json_values.at(value, place), self.severity, dice))
+    def _wrong(self, value: Any, path: Place) -> Any:
+        dice = Dice("partial_truth", self.point, *path)
+        return json_values.put(value, path, make_untrue(json_values.at(value, path), self.severity, dice))

@@ -26,10 +26,10 @@ class PromptInjection(ChangedReply):
     def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
         if not self.text:
             return value
-        texts = json_values.places(value, lambda held: type(held) is str)
+        texts = json_values.places(value, lambda text: type(text) is str)
         if texts or type(value) is str:
-            place = max(texts, key=lambda each: len(json_values.at(value, each))) if texts else ()
-            return json_values.put(value, place, f"{json_values.at(value, place)}\n\n{self.text}")
+            path = max(texts, key=lambda leaf_path: len(json_values.at(value, leaf_path))) if texts else ()
+            return json_values.put(value, path, f"{json_values.at(value, path)}\n\n{self.text}")
         if isinstance(value, dict):
             key = "note"
             while key in value:

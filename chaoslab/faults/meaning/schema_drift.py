@@ -41,45 +41,45 @@ class SchemaDrift(ChangedReply):
     def _drifts(self, kind: str, value: Any) -> list[Drift]:
         if kind == "wrapped":
             lists = json_values.lists(value)
-            of_lists: list[Drift] = [lambda place=place: _wrapped(value, place) for place in lists]  # type: ignore[misc]
+            of_lists: list[Drift] = [lambda path=path: _wrap(value, path) for path in lists]  # type: ignore[misc]
             return of_lists or ([lambda: {"data": value}] if isinstance(value, dict | str | int | float) else [])
         inside = json_values.places(value, lambda _: True)
         fields = [p for p in inside if p and isinstance(json_values.at(value, p[:-1]), dict) and isinstance(p[-1], str)]
         if kind == "retyped":
             columns = json_values.grouped(value, json_values.leaves(value))
-            return [lambda column=column: _retyped(value, column) for column in columns]  # type: ignore[misc]
+            return [lambda column=column: _retype(value, column) for column in columns]  # type: ignore[misc]
         columns = json_values.grouped(value, fields)
-        change = _renamed if kind == "renamed" else _nested
+        change = _rename if kind == "renamed" else _nest
         return [lambda column=column: change(value, column) for column in columns]  # type: ignore[misc]
 
 
-def _wrapped(value: Any, place: Place) -> Any:
-    listed = json_values.at(value, place)
-    return json_values.put(value, place, {"items": listed, "count": len(listed)})
+def _wrap(value: Any, path: Place) -> Any:
+    listed = json_values.at(value, path)
+    return json_values.put(value, path, {"items": listed, "count": len(listed)})
 
 
-def _retyped(value: Any, column: list[Place]) -> Any:
-    for place in column:
-        held = json_values.at(value, place)
-        made = [held] if isinstance(held, str) else str(held).lower() if isinstance(held, bool) else str(held)
-        value = json_values.put(value, place, made)
+def _retype(value: Any, column: list[Place]) -> Any:
+    for path in column:
+        leaf = json_values.at(value, path)
+        new_value = [leaf] if isinstance(leaf, str) else str(leaf).lower() if isinstance(leaf, bool) else str(leaf)
+        value = json_values.put(value, path, new_value)
     return value
 
 
-def _nested(value: Any, column: list[Place]) -> Any:
-    for place in column:
-        value = json_values.put(value, place, {"value": json_values.at(value, place)})
+def _nest(value: Any, column: list[Place]) -> Any:
+    for path in column:
+        value = json_values.put(value, path, {"value": json_values.at(value, path)})
     return value
 
 
-def _renamed(value: Any, column: list[Place]) -> Any:
-    for place in column:
-        record = json_values.at(value, place[:-1])
-        name = other_name(place[-1])
+def _rename(value: Any, column: list[Place]) -> Any:
+    for path in column:
+        record = json_values.at(value, path[:-1])
+        name = other_name(path[-1])
         while name in record:
             name += "_v2"
-        renamed = {name if key == place[-1] else key: held for key, held in record.items()}
-        value = json_values.put(value, place[:-1], renamed)
+        renamed = {name if key == path[-1] else key: entry for key, entry in record.items()}
+        value = json_values.put(value, path[:-1], renamed)
     return value
 
 
@@ -87,6 +87,6 @@ def other_name(name: str) -> str:
     """The name as another team would spell it: orderId for order_id and the reverse, else with a suffix."""
     if "_" in name.strip("_"):
         first, *rest = name.strip("_").split("_")
-        return first + "".join(part.capitalize() for part in rest)
-    snake = re.sub(r"(?<=[a-z0-9])([A-Z])", lambda found: f"_{found[1].lower()}", name)
+        return first + "".join(piece.capitalize() for piece in rest)
+    snake = re.sub(r"(?<=[a-z0-9])([A-Z])", lambda words: f"_{words[1].lower()}", name)
     return snake if snake != name else f"{name}_value"

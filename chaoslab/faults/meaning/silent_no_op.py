@@ -5,10 +5,10 @@ from typing import Any
 
 from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
-from chaoslab.core.changed_reply import answered, as_text, meaning, of_model, renamed
+from chaoslab.core.changed_reply import as_text, list_answered, meaning, of_model, rename_entities
 from chaoslab.core.exchange import Call, Flow, Observation, TrialContext
 from chaoslab.core.fault import Fault
-from chaoslab.core.untrue import kind, untrue
+from chaoslab.core.untrue import kind, make_untrue
 
 
 @dataclass(frozen=True)
@@ -30,31 +30,35 @@ class SilentNoOp(Fault):
     def flow(self, call: Call, context: TrialContext) -> Flow:
         if of_model(call):
             return (yield call)
-        told = answered(call, context)
-        if not told:
+        old_value = list_answered(call, context)
+        if not old_value:
             return call.answered_with({"ok": True, **_scalars(call.value)})
-        was, reply = told[-1]
+        was, reply = old_value[-1]
         value = meaning(reply)
-        made = _with_new_ids(renamed(value, was, call), value, call)
+        new_value = _with_new_ids(rename_entities(value, was, call), value, call)
         in_text = isinstance(reply.value, str) and not isinstance(value, str)
-        now = as_text(made, reply.value) if in_text else made
+        now = as_text(new_value, reply.value) if in_text else new_value
         return call.answered_with(now) if reply.enveloped else reply.with_value(now)
 
-    def witnessed(self, seen: Observation) -> str | None:
-        if seen.sent is not None or seen.reply is None or not seen.reply.same_as(seen.changed_reply):
+    def witnessed(self, observation: Observation) -> str | None:
+        if (
+            observation.sent is not None
+            or observation.reply is None
+            or not observation.reply.same_as(observation.changed_reply)
+        ):
             return None
         return "a success reached the caller, and the service was not asked"
 
 
 def _scalars(arguments: Any) -> dict[str, Any]:
-    return {str(key): held for key, held in json_values.entries(arguments) if json_values.is_leaf(held)}
+    return {str(key): entry for key, entry in json_values.entries(arguments) if json_values.is_leaf(entry)}
 
 
 def _with_new_ids(value: Any, was: Any, call: Call) -> Any:
     """The value with another id in the place of each one that is as it was."""
-    for place in json_values.leaves(value):
-        held = json_values.at(value, place)
-        if kind(held) == "id" and json_values.spelt(held) == json_values.spelt(json_values.at(was, place)):
-            made = untrue(held, 0.5, Dice("silent_no_op", call.request_id, *place))
-            value = json_values.put(value, place, made)
+    for path in json_values.leaves(value):
+        leaf = json_values.at(value, path)
+        if kind(leaf) == "id" and json_values.spelt(leaf) == json_values.spelt(json_values.at(was, path)):
+            new_value = make_untrue(leaf, 0.5, Dice("silent_no_op", call.request_id, *path))
+            value = json_values.put(value, path, new_value)
     return value

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from chaoslab.core import json_values
-from chaoslab.core.changed_reply import ChangedReply, answered, meaning, same_question
+from chaoslab.core.changed_reply import ChangedReply, is_same_question, list_answered, meaning
 from chaoslab.core.exchange import Call, TrialContext
 
 
@@ -23,10 +23,10 @@ class Stale(ChangedReply):
     source = "https://github.com/esengine/DeepSeek-Reasonix/pull/2955"
 
     def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
-        earlier = answered(call, context)
-        same = [each for each in earlier if same_question(each[0], call)]
+        earlier = list_answered(call, context)
+        same = [exchange for exchange in earlier if is_same_question(exchange[0], call)]
         for _, reply in [*same, *(earlier if self.to == "any" else ())]:
-            told = meaning(reply)
-            if json_values.spelt(told) != json_values.spelt(value):
-                return told
+            values = meaning(reply)
+            if json_values.spelt(values) != json_values.spelt(value):
+                return values
         return value

@@ -43,14 +43,14 @@ class ToolList(Fault):
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         cursor = call.value.get("cursor") if isinstance(call.value, Mapping) else None
-        own = self.how == "paged" and cursor == CURSOR
-        if own:  # which the server does not know
+        listed_tools = self.how == "paged" and cursor == CURSOR
+        if listed_tools:  # which the server does not know
             call = call.with_value({name: value for name, value in call.value.items() if name != "cursor"})
         reply: Reply = yield call
         tools = reply.value if is_answer(reply) else None
         if not isinstance(tools, list) or not all(isinstance(tool, dict) for tool in tools):
             return reply
-        if own:
+        if listed_tools:
             return reply.with_value(tools[len(tools) // 2 :])
         context.memory["lists"] = number = context.memory.get("lists", 0) + 1
         if number < self.from_list or not tools:
@@ -67,7 +67,7 @@ class ToolList(Fault):
         if self.how == "shorter":
             return [tool for tool in tools if tool is not chosen]
         if self.how == "renamed":
-            made = {**chosen, "name": f"{chosen.get('name', '')}_v2"}
+            changed_tools = {**chosen, "name": f"{chosen.get('name', '')}_v2"}
         else:
-            made = {**chosen, "description": f"{chosen.get('description') or ''}\n\n{self.text}".strip()}
-        return [made if tool is chosen else tool for tool in tools]
+            changed_tools = {**chosen, "description": f"{chosen.get('description') or ''}\n\n{self.text}".strip()}
+        return [changed_tools if tool is chosen else tool for tool in tools]

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any, ClassVar, Literal
 
 from chaoslab.core import json_values
-from chaoslab.core.changed_reply import ChangedReply, pick, told_places
+from chaoslab.core.changed_reply import ChangedReply, find_told_places, pick
 from chaoslab.core.exchange import Call, TrialContext
 from chaoslab.core.untrue import kind
 
@@ -39,11 +39,11 @@ class UnitError(ChangedReply):
     source = "https://github.com/Pirate-Weather/pirateweather/issues/71"
 
     def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
-        meant = [place for place in told_places(value, call) if self._changes(json_values.at(value, place))]
-        numbers = [place for place in meant if not isinstance(json_values.at(value, place), str)]
+        meant = [path for path in find_told_places(value, call) if self._changes(json_values.at(value, path))]
+        numbers = [path for path in meant if not isinstance(json_values.at(value, path), str)]
         columns = json_values.grouped(value, numbers or meant)
-        for place in pick(columns, self.point) if columns else ():
-            value = json_values.put(value, place, self._converted(json_values.at(value, place)))
+        for path in pick(columns, self.point) if columns else ():
+            value = json_values.put(value, path, self._converted(json_values.at(value, path)))
         return value
 
     def _changes(self, value: Any) -> bool:
@@ -53,16 +53,16 @@ class UnitError(ChangedReply):
 
     def _converted(self, value: Any) -> Any:
         if isinstance(value, str):
-            return _NUMBER.sub(lambda found: str(self._converted(_number(found[0]))), value, count=1)
+            return _NUMBER.sub(lambda match: str(self._converted(_number(match[0]))), value, count=1)
         factor, plus = (self.factor, 0.0) if self.factor else KINDS[self.kind or "thousand"]
         if isinstance(value, Decimal):
             return value * Decimal(str(factor)) + Decimal(str(plus))
         if isinstance(value, int) and abs(value) >= 10**15:
             return value * max(2, round(factor))  # beyond what a float holds exactly
-        made = round(value * factor + plus, 6)
-        if not math.isfinite(made):
+        converted = round(value * factor + plus, 6)
+        if not math.isfinite(converted):
             return value
-        return int(made) if isinstance(value, int) and made == int(made) else made
+        return int(converted) if isinstance(value, int) and converted == int(converted) else converted
 
 
 def _number(text: str) -> float:

@@ -7,15 +7,15 @@ from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
 from chaoslab.core.changed_reply import (
     ChangedReply,
-    answered,
+    find_told_places,
+    is_same_question,
+    list_answered,
     meaning,
-    renamed,
-    same_question,
-    told_places,
+    rename_entities,
     wanted_values,
 )
 from chaoslab.core.exchange import Call, TrialContext
-from chaoslab.core.untrue import untrue
+from chaoslab.core.untrue import make_untrue
 
 
 @dataclass(frozen=True)
@@ -35,20 +35,20 @@ class WrongEntity(ChangedReply):
     source = "https://github.com/morcen/passage/issues/111"
 
     def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
-        for earlier, reply in reversed(answered(call, context)):
+        for earlier, reply in reversed(list_answered(call, context)):
             true = meaning(reply)
-            if not same_question(earlier, call) and type(true) is type(value):
-                other = true if self.severity >= 0.5 else renamed(true, earlier, call)
-                if json_values.spelt(other) != json_values.spelt(value):
-                    return other
+            if not is_same_question(earlier, call) and type(true) is type(value):
+                entity = true if self.severity >= 0.5 else rename_entities(true, earlier, call)
+                if json_values.spelt(entity) != json_values.spelt(value):
+                    return entity
         return self._made(value, call)
 
     def _made(self, value: Any, call: Call) -> Any:
-        repeated = {json_values.spelt(each) for each in wanted_values(call)}
-        meant = set(told_places(value, call))
-        for place in json_values.leaves(value):
-            held = json_values.at(value, place)
-            if place in meant or (self.severity >= 0.5 and json_values.spelt(held) in repeated):
-                dice = Dice("wrong_entity", json_values.spelt(held))
-                value = json_values.put(value, place, untrue(held, max(self.severity, 0.3), dice))
+        repeated = {json_values.spelt(leaf_path) for leaf_path in wanted_values(call)}
+        meant = set(find_told_places(value, call))
+        for path in json_values.leaves(value):
+            leaf = json_values.at(value, path)
+            if path in meant or (self.severity >= 0.5 and json_values.spelt(leaf) in repeated):
+                dice = Dice("wrong_entity", json_values.spelt(leaf))
+                value = json_values.put(value, path, make_untrue(leaf, max(self.severity, 0.3), dice))
         return value

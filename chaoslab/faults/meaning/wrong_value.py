@@ -12,7 +12,7 @@ from chaoslab.base.dice import Dice
 from chaoslab.core import json_values
 from chaoslab.core.exchange import Call, Flow, Reply, TrialContext
 from chaoslab.core.fault import Fault
-from chaoslab.core.untrue import untrue
+from chaoslab.core.untrue import make_untrue
 
 BOOKKEEPING = {
     "adult", "backdrop_path", "base", "cod", "code", "confidence", "created", "creator", "displayed_link", "dt",
@@ -69,29 +69,29 @@ class WrongValue(Fault):
                 holder[key] = self._wrong(holder[key])
                 return reply.in_form(box[0])
         leaves = json_values.leaves(value)
-        if not (found := [place for place in leaves if not any(map(_is_bookkeeping, place))] or leaves * every):
+        if not (paths := [path for path in leaves if not any(map(_is_bookkeeping, path))] or leaves * every):
             return reply
-        place = self._one_of(found)
-        return reply.in_form(json_values.put(value, place, self._wrong(json_values.at(value, place))))
+        path = self._one_of(paths)
+        return reply.in_form(json_values.put(value, path, self._wrong(json_values.at(value, path))))
 
     def _one_of(self, places: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
         return places[min(int(self.point * len(places)), len(places) - 1)]
 
     def _wrong(self, value: Any) -> Any:
         if self.severity >= 0:
-            return untrue(value, self.severity, Dice("wrong_value", self.point))
+            return make_untrue(value, self.severity, Dice("wrong_value", self.point))
         if isinstance(value, bool):
             return not value
         if isinstance(value, int | float):
             return self._wrong_number(value)
         if not isinstance(value, str):
-            return untrue(value, self.point, Dice("wrong_value", str(value)))
+            return make_untrue(value, self.point, Dice("wrong_value", str(value)))
         if value.isdecimal() and len(value) < 1000:
             return str(self._wrong_number(int(value)))
         if shifted := self._wrong_day(value):
             return shifted
-        words = value.split()
-        return " ".join(reversed(words)) if words != words[::-1] else value[::-1] + "o"
+        text_words = value.split()
+        return " ".join(reversed(text_words)) if text_words != text_words[::-1] else value[::-1] + "o"
 
     def _wrong_number(self, value: float) -> float:
         if isinstance(value, int):

@@ -17,16 +17,16 @@ class Confabulation(ChangedAnswer):
     example = '"confabulation", "api.openai.com", chance=0.1'
     source = "https://github.com/langgenius/dify/issues/40671"
 
-    def changed(self, said: AnswerContent) -> AnswerContent:
-        if said.calls:
-            return AnswerContent("It is 4711.") if self.instead_of_calls else said
-        text = NUMBER.sub(lambda found: _other(found[0]), said.text)
-        return replace(said, text=text) if text != said.text else said
+    def changed(self, content: AnswerContent) -> AnswerContent:
+        if content.calls:
+            return AnswerContent("It is 4711.") if self.instead_of_calls else content
+        text = NUMBER.sub(lambda match: _other_name(match[0]), content.text)
+        return replace(content, text=text) if text != content.text else content
 
 
 NUMBER = re.compile(r"\d+")
 
 
-def _other(digits: str) -> str:
+def _other_name(digits: str) -> str:
     """Another number with as many digits."""
     return "".join(str((int(digit) + 3) % 10) for digit in digits)

@@ -18,7 +18,7 @@ class DuplicateCalls(ChangedAnswer):
     example = '"duplicate_calls", "api.openai.com", calls=[1]'
     source = "https://github.com/microsoft/vscode/issues/296449"
 
-    def changed(self, said: AnswerContent) -> AnswerContent:
-        if not said.calls:
-            return said
-        return replace(said, calls=tuple(each for each in said.calls for _ in range(self.times)))
+    def changed(self, content: AnswerContent) -> AnswerContent:
+        if not content.calls:
+            return content
+        return replace(content, calls=tuple(call for call in content.calls for _ in range(self.times)))

@@ -14,5 +14,5 @@ class EmptyAnswer(ChangedAnswer):
     example = '"empty_answer", "api.openai.com", chance=0.1'
     source = "https://github.com/openai/openai-agents-python/issues/856"
 
-    def changed(self, said: AnswerContent) -> AnswerContent:
-        return AnswerContent("") if said.text or said.calls else said
+    def changed(self, content: AnswerContent) -> AnswerContent:
+        return AnswerContent("") if content.text or content.calls else content

@@ -26,5 +26,7 @@ class ErrorInAnswer(Fault):
         return replace(call.refused_with(self.status), status=200)
         yield call
 
-    def witnessed(self, seen: Observation) -> str | None:
-        return f"the provider's error {self.status} reached the caller with status 200" if seen.met_reply else None
+    def witnessed(self, observation: Observation) -> str | None:
+        return (
+            f"the provider's error {self.status} reached the caller with status 200" if observation.met_reply else None
+        )

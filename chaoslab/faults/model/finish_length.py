@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
-from chaoslab.core.answers import AnswerContent, FunctionCall, text_cut, words_cut
+from chaoslab.core.answers import AnswerContent, FunctionCall, cut_text_share, cut_words_share
 from chaoslab.core.changed_answer import ChangedAnswer
 
 
@@ -23,14 +23,14 @@ class FinishLength(ChangedAnswer):
     example = '"finish_length", "api.openai.com", part=0.3'
     source = "https://github.com/agent0ai/agent-zero/issues/1836"
 
-    def changed(self, said: AnswerContent) -> AnswerContent:
-        if self.tool_calls == "cut" and said.calls:
-            *whole, last = said.calls
-            return replace(said, calls=(*whole, self._cut(last, objects=said.objects)), finish="length")
-        return AnswerContent(words_cut(said.text, self.part), finish="length")
+    def changed(self, content: AnswerContent) -> AnswerContent:
+        if self.tool_calls == "cut" and content.calls:
+            *call_count, last = content.calls
+            return replace(content, calls=(*call_count, self._cut(last, objects=content.objects)), finish="length")
+        return AnswerContent(cut_words_share(content.text, self.part), finish="length")
 
     def _cut(self, call: FunctionCall, *, objects: bool) -> FunctionCall:
         if not objects:
-            return replace(call, arguments=text_cut(call.arguments, self.part))
+            return replace(call, arguments=cut_text_share(call.arguments, self.part))
         values = list((call.values or {}).items())
         return call.with_values(dict(values[: min(len(values) - 1, int(len(values) * self.part))] if values else ()))

@@ -22,8 +22,8 @@ class GarbledAnswer(ChangedAnswer):
     example = '"garbled_answer", "api.openai.com", chance=0.1'
     source = "https://github.com/floritange/AgentChaos/blob/main/docs/faults.md"
 
-    def changed(self, said: AnswerContent) -> AnswerContent:
-        return replace(said, text=_garbled(said.text)) if said.text else said
+    def changed(self, content: AnswerContent) -> AnswerContent:
+        return replace(content, text=_garbled(content.text)) if content.text else content
 
 
 def _garbled(text: str) -> str:

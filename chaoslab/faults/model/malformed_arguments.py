@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from chaoslab.core.answers import AnswerContent, FunctionCall, text_cut
+from chaoslab.core.answers import AnswerContent, FunctionCall, cut_text_share
 from chaoslab.core.changed_answer import ChangedAnswer
 
 
@@ -22,16 +22,18 @@ class MalformedArguments(ChangedAnswer):
     example = '"malformed_arguments", "api.openai.com", chance=0.1'
     source = "https://github.com/OpenHands/software-agent-sdk/issues/2488"
 
-    def changed(self, said: AnswerContent) -> AnswerContent:
-        if not said.calls or (said.objects and not said.calls[0].values):
-            return said
-        first, *others = said.calls
-        wrong = _retyped(first) if said.objects else replace(first, arguments=text_cut(first.arguments, self.part))
-        return replace(said, calls=(wrong, *others))
+    def changed(self, content: AnswerContent) -> AnswerContent:
+        if not content.calls or (content.objects and not content.calls[0].values):
+            return content
+        first, *calls_before = content.calls
+        wrong = (
+            _retyped(first) if content.objects else replace(first, arguments=cut_text_share(first.arguments, self.part))
+        )
+        return replace(content, calls=(wrong, *calls_before))
 
 
 def _retyped(call: FunctionCall) -> FunctionCall:
     """The call with a list as its first argument, or an object where that was a list."""
-    (name, value), *others = (call.values or {}).items()
+    (name, value), *values_ = (call.values or {}).items()
     wrong: Any = {"items": value} if isinstance(value, list) else [value]
-    return call.with_values({name: wrong, **dict(others)})
+    return call.with_values({name: wrong, **dict(values_)})

@@ -15,9 +15,9 @@ class MissingArguments(ChangedAnswer):
     example = '"missing_arguments", "api.openai.com", chance=0.1'
     source = "https://github.com/esengine/DeepSeek-Reasonix/pull/621"
 
-    def changed(self, said: AnswerContent) -> AnswerContent:
-        values = said.calls[0].values if said.calls else None
+    def changed(self, content: AnswerContent) -> AnswerContent:
+        values = content.calls[0].values if content.calls else None
         if not values:
-            return said
-        kept = {} if self.all else dict(list(values.items())[:-1])
-        return replace(said, calls=(said.calls[0].with_values(kept), *said.calls[1:]))
+            return content
+        values_kept = {} if self.all else dict(list(values.items())[:-1])
+        return replace(content, calls=(content.calls[0].with_values(values_kept), *content.calls[1:]))

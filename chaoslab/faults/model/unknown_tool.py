@@ -15,8 +15,8 @@ class UnknownTool(ChangedAnswer):
     example = '"unknown_tool", "api.openai.com", chance=0.1'
     source = "https://github.com/OpenHands/OpenHands/issues/5111"
 
-    def changed(self, said: AnswerContent) -> AnswerContent:
-        if not said.calls:
-            return said
-        first, *others = said.calls
-        return replace(said, calls=(replace(first, name=self.called or f"{first.name}_v2"), *others))
+    def changed(self, content: AnswerContent) -> AnswerContent:
+        if not content.calls:
+            return content
+        first, *calls_after = content.calls
+        return replace(content, calls=(replace(first, name=self.called or f"{first.name}_v2"), *calls_after))

@@ -8,7 +8,7 @@ from chaoslab.core import json_values
 from chaoslab.core.answers import AnswerContent
 from chaoslab.core.changed_answer import ChangedAnswer
 from chaoslab.core.changed_reply import pick
-from chaoslab.core.untrue import untrue
+from chaoslab.core.untrue import make_untrue
 
 
 @dataclass(frozen=True)
@@ -30,19 +30,19 @@ class WrongArguments(ChangedAnswer):
     example = '"wrong_arguments", "api.openai.com", chance=0.1'
     source = "https://github.com/floritange/AgentChaos/blob/main/docs/faults.md"
 
-    def changed(self, said: AnswerContent) -> AnswerContent:
-        values = said.calls[0].values if said.calls else None
+    def changed(self, content: AnswerContent) -> AnswerContent:
+        values = content.calls[0].values if content.calls else None
         if not values:
-            return said
+            return content
         if self.how == "name":
             picked = pick(list(values), self.point)
             now = {f"{name}_value" if name == picked else name: value for name, value in values.items()}
         else:
             leaves = json_values.leaves(values)
             if not leaves:
-                return said
-            place = pick(leaves, self.point)
-            held = json_values.at(values, place)
-            lie = untrue(held, self.severity, Dice("wrong_arguments", json_values.spelt(held)))
-            now = json_values.put(values, place, lie)
-        return replace(said, calls=(said.calls[0].with_values(now), *said.calls[1:]))
+                return content
+            path = pick(leaves, self.point)
+            argument = json_values.at(values, path)
+            lie = make_untrue(argument, self.severity, Dice("wrong_arguments", json_values.spelt(argument)))
+            now = json_values.put(values, path, lie)
+        return replace(content, calls=(content.calls[0].with_values(now), *content.calls[1:]))

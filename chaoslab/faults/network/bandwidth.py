@@ -33,19 +33,23 @@ class Bandwidth(Fault):
         return (Toxic("bandwidth", "downstream", {"rate_kb_s": self.rate_kb_s}),)
 
     def unlike(self, got: Arrival) -> str:
-        came = 0
+        arrival = 0
         for at_s, piece in got.pieces:
-            came += len(piece)
-            if self._takes_s(came) > at_s + TIMER_SLACK_S:
-                return f"{came} bytes came within {duration(at_s)}, at most {self.rate_kb_s} kB/s were armed"
+            arrival += len(piece)
+            if self._takes_s(arrival) > at_s + TIMER_SLACK_S:
+                return f"{arrival} bytes came within {duration(at_s)}, at most {self.rate_kb_s} kB/s were armed"
             if len(piece) > max(1, int(self.rate_kb_s * 1000 * TRICKLE_S)):
                 return f"{len(piece)} bytes came in a piece, more than pass within {duration(TRICKLE_S)}"
         return got.lacks()
 
-    def witnessed(self, seen: Observation) -> str | None:
-        if seen.error == "timed_out":
-            return f"the answer was not whole after {duration(seen.duration_s)}"
-        least_s = self._takes_s(max(seen.bytes_least, HEAD_LEAST))
-        if seen.error or seen.status is None or not TIMER_SLACK_S < least_s <= seen.duration_s + TIMER_SLACK_S:
+    def witnessed(self, observation: Observation) -> str | None:
+        if observation.error == "timed_out":
+            return f"the answer was not whole after {duration(observation.duration_s)}"
+        least_s = self._takes_s(max(observation.bytes_least, HEAD_LEAST))
+        if (
+            observation.error
+            or observation.status is None
+            or not TIMER_SLACK_S < least_s <= observation.duration_s + TIMER_SLACK_S
+        ):
             return None
-        return f"took {duration(seen.duration_s)} for {seen.body_bytes} bytes, at most {self.rate_kb_s} kB/s were armed"
+        return f"took {duration(observation.duration_s)} for {observation.body_bytes} bytes, at most {self.rate_kb_s} kB/s were armed"

@@ -26,5 +26,5 @@ class DnsFailure(Fault):
         raise Failure("dns")
         yield call
 
-    def witnessed(self, seen: Observation) -> str | None:
-        return "the name was not found" if seen.error == "dns" else None
+    def witnessed(self, observation: Observation) -> str | None:
+        return "the name was not found" if observation.error == "dns" else None

@@ -47,5 +47,5 @@ class Jitter(Fault):
     def unlike(self, got: Arrival) -> str:
         return self._latency.unlike(got)
 
-    def witnessed(self, seen: Observation) -> str | None:
-        return self._latency.witnessed(seen)
+    def witnessed(self, observation: Observation) -> str | None:
+        return self._latency.witnessed(observation)

@@ -51,10 +51,10 @@ class Latency(Fault):
             return f"the first bytes came after {duration(got.gaps[0])}, {duration(self.delay_s)} were armed"
         return got.lacks()
 
-    def witnessed(self, seen: Observation) -> str | None:
-        least_s = min(self.delay_s, seen.deadline_s) - TIMER_SLACK_S
-        if seen.duration_s < least_s or seen.error not in (None, "timed_out"):
+    def witnessed(self, observation: Observation) -> str | None:
+        least_s = min(self.delay_s, observation.deadline_s) - TIMER_SLACK_S
+        if observation.duration_s < least_s or observation.error not in (None, "timed_out"):
             return None
-        if seen.duration_s < self.delay_s - TIMER_SLACK_S:
-            return f"given up after {duration(seen.duration_s)} of the {duration(self.delay_s)} that were armed"
-        return f"took {duration(seen.duration_s)}, at least {duration(self.delay_s)} were armed"
+        if observation.duration_s < self.delay_s - TIMER_SLACK_S:
+            return f"given up after {duration(observation.duration_s)} of the {duration(self.delay_s)} that were armed"
+        return f"took {duration(observation.duration_s)}, at least {duration(self.delay_s)} were armed"

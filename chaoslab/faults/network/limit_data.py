@@ -30,12 +30,12 @@ class LimitData(Fault):
     def unlike(self, got: Arrival) -> str:
         return got.lacks(self.bytes)
 
-    def witnessed(self, seen: Observation) -> str | None:
-        if seen.error not in ("closed", "reset", "garbled"):
+    def witnessed(self, observation: Observation) -> str | None:
+        if observation.error not in ("closed", "reset", "garbled"):
             return None
-        return f"closed in the middle of the answer after {duration(seen.duration_s)}"
+        return f"closed in the middle of the answer after {duration(observation.duration_s)}"
 
-    def idle(self, seen: Observation) -> str:
-        if seen.error is not None or seen.status is None or seen.bytes > self.bytes:
+    def idle(self, observation: Observation) -> str:
+        if observation.error is not None or observation.status is None or observation.bytes > self.bytes:
             return ""
-        return f"nothing to cut: the answer has {seen.bytes} bytes, and {self.bytes} are let through"
+        return f"nothing to cut: the answer has {observation.bytes} bytes, and {self.bytes} are let through"

@@ -20,5 +20,5 @@ class Refused(Fault):
         raise Failure("refused")
         yield call
 
-    def witnessed(self, seen: Observation) -> str | None:
-        return "connection refused" if seen.error == "refused" else None
+    def witnessed(self, observation: Observation) -> str | None:
+        return "connection refused" if observation.error == "refused" else None

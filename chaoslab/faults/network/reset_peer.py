@@ -35,5 +35,5 @@ class ResetPeer(Fault):
     def unlike(self, got: Arrival) -> str:
         return got.lacks(0) if got.error == "reset" else f"the end was {got.error or 'closed'}, not a reset"
 
-    def witnessed(self, seen: Observation) -> str | None:
-        return f"connection reset after {duration(seen.duration_s)}" if seen.error == "reset" else None
+    def witnessed(self, observation: Observation) -> str | None:
+        return f"connection reset after {duration(observation.duration_s)}" if observation.error == "reset" else None

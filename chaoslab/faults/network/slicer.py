@@ -39,18 +39,23 @@ class Slicer(Fault):
         return Toxic("slicer", "downstream", params), Toxic("latency", "downstream", {"delay_s": self.pause_s})
 
     def unlike(self, got: Arrival) -> str:
-        most, least_s = self.average_bytes + self.variation_bytes, min(got.gaps, default=0.0)
-        if size := next((len(piece) for _, piece in got.pieces if len(piece) > most), 0):
-            return f"a piece has {size} bytes, at most {most} were armed"
+        size_max, least_s = self.average_bytes + self.variation_bytes, min(got.gaps, default=0.0)
+        if size := next((len(piece) for _, piece in got.pieces if len(piece) > size_max), 0):
+            return f"a piece has {size} bytes, at most {size_max} were armed"
         if least_s < self.pause_s - TIMER_SLACK_S:
             return f"a piece came after {duration(least_s)}, at least {duration(self.pause_s)} were armed"
         return got.lacks()
 
-    def witnessed(self, seen: Observation) -> str | None:
-        if seen.error == "timed_out":
-            return f"the answer was not whole after {duration(seen.duration_s)}"
-        least_s = self._least_s(seen.bytes_least)
-        if seen.error or seen.status is None or least_s <= TIMER_SLACK_S or seen.duration_s < least_s - TIMER_SLACK_S:
+    def witnessed(self, observation: Observation) -> str | None:
+        if observation.error == "timed_out":
+            return f"the answer was not whole after {duration(observation.duration_s)}"
+        least_s = self._least_s(observation.bytes_least)
+        if (
+            observation.error
+            or observation.status is None
+            or least_s <= TIMER_SLACK_S
+            or observation.duration_s < least_s - TIMER_SLACK_S
+        ):
             return None
-        took, least = duration(seen.duration_s), duration(least_s)
-        return f"took {took} for {seen.body_bytes} bytes in pieces, at least {least} were armed"
+        took, size_min = duration(observation.duration_s), duration(least_s)
+        return f"took {took} for {observation.body_bytes} bytes in pieces, at least {size_min} were armed"

@@ -39,16 +39,16 @@ class SlowClose(Fault):
             return f"closed {duration(waited_s)} after the last byte, {duration(self.delay_s)} were armed"
         return got.lacks(self.bytes)
 
-    def witnessed(self, seen: Observation) -> str | None:
-        least_s = min(self.delay_s, seen.deadline_s) - TIMER_SLACK_S
-        if seen.duration_s < least_s:
+    def witnessed(self, observation: Observation) -> str | None:
+        least_s = min(self.delay_s, observation.deadline_s) - TIMER_SLACK_S
+        if observation.duration_s < least_s:
             return None
-        if seen.error == "timed_out":
-            return f"neither the rest of the answer nor its end within {duration(seen.duration_s)}"
-        if seen.error not in ("closed", "reset", "garbled"):
+        if observation.error == "timed_out":
+            return f"neither the rest of the answer nor its end within {duration(observation.duration_s)}"
+        if observation.error not in ("closed", "reset", "garbled"):
             return None
         late = f"at least {duration(self.delay_s)} were armed"
-        return f"closed in the middle of the answer after {duration(seen.duration_s)}, {late}"
+        return f"closed in the middle of the answer after {duration(observation.duration_s)}, {late}"
 
-    def idle(self, seen: Observation) -> str:
-        return LimitData(self.bytes).idle(seen)
+    def idle(self, observation: Observation) -> str:
+        return LimitData(self.bytes).idle(observation)

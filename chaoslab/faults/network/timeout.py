@@ -40,9 +40,13 @@ class Timeout(Fault):
             return f"the connection ended after {duration(got.ended_s)}"
         return got.lacks(0)
 
-    def witnessed(self, seen: Observation) -> str | None:
-        if seen.error == "timed_out" and seen.duration_s >= seen.deadline_s - TIMER_SLACK_S:
-            return f"no answer within the deadline of {duration(seen.deadline_s, 2)}"
-        if seen.error in ("closed", "reset") and self.after_s and seen.duration_s >= self.after_s - TIMER_SLACK_S:
-            return f"closed without an answer after {duration(seen.duration_s)}"
+    def witnessed(self, observation: Observation) -> str | None:
+        if observation.error == "timed_out" and observation.duration_s >= observation.deadline_s - TIMER_SLACK_S:
+            return f"no answer within the deadline of {duration(observation.deadline_s, 2)}"
+        if (
+            observation.error in ("closed", "reset")
+            and self.after_s
+            and observation.duration_s >= self.after_s - TIMER_SLACK_S
+        ):
+            return f"closed without an answer after {duration(observation.duration_s)}"
         return None

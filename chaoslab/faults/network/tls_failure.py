@@ -25,5 +25,5 @@ class TlsFailure(Fault):
         raise Failure("untrusted")
         yield call
 
-    def witnessed(self, seen: Observation) -> str | None:
-        return "the certificate was not trusted" if seen.error == "untrusted" else None
+    def witnessed(self, observation: Observation) -> str | None:
+        return "the certificate was not trusted" if observation.error == "untrusted" else None

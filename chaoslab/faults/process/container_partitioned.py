@@ -28,5 +28,7 @@ class ContainerPartitioned(Fault):
     def outage(self) -> Outage:
         return Outage(self.partitioned_s, deed="partitioned", held=lambda left_s: replace(self, partitioned_s=left_s))
 
-    def witnessed(self, seen: Observation) -> str | None:
-        return f"no answer ({seen.error}) after {duration(seen.duration_s)}" if seen.error else None
+    def witnessed(self, observation: Observation) -> str | None:
+        return (
+            f"no answer ({observation.error}) after {duration(observation.duration_s)}" if observation.error else None
+        )

@@ -36,8 +36,8 @@ class ContainerThrottled(Fault):
             held=lambda left_s: replace(self, throttled_s=left_s),
         )  # fmt: skip
 
-    def witnessed(self, seen: Observation) -> str | None:
-        if seen.error == "timed_out":
-            return f"no answer within {duration(seen.duration_s)}"
-        late = seen.duration_s >= PERIOD_S
-        return f"took {duration(seen.duration_s)} at {self.share * 100:g} % of a CPU" if late else None
+    def witnessed(self, observation: Observation) -> str | None:
+        if observation.error == "timed_out":
+            return f"no answer within {duration(observation.duration_s)}"
+        late = observation.duration_s >= PERIOD_S
+        return f"took {duration(observation.duration_s)} at {self.share * 100:g} % of a CPU" if late else None

@@ -33,7 +33,7 @@ class CrashAfterEffect(Fault):
     def outage(self) -> Outage:
         return Outage(self.down_s, lost=self.state == "lost", after_effect=True)
 
-    def witnessed(self, seen: Observation) -> str | None:
-        found = OutageCut("reset").witnessed(seen)
-        done = "the work was done" if seen.sent is not None else "another fault had kept it from the work"
-        return found and f"{found}, {done}"
+    def witnessed(self, observation: Observation) -> str | None:
+        evidence = OutageCut("reset").witnessed(observation)
+        is_done = "the work was done" if observation.sent is not None else "another fault had kept it from the work"
+        return evidence and f"{evidence}, {is_done}"

@@ -32,8 +32,8 @@ class ServiceDown(Fault):
     def outage(self) -> Outage:
         return Outage(self.down_s, lost=self.state == "lost")
 
-    def witnessed(self, seen: Observation) -> str | None:
-        if seen.sent is not None:
+    def witnessed(self, observation: Observation) -> str | None:
+        if observation.sent is not None:
             return None
-        found = OutageCut("reset").witnessed(seen)
-        return found and f"{found}, nothing was done"
+        evidence = OutageCut("reset").witnessed(observation)
+        return evidence and f"{evidence}, nothing was done"

@@ -31,10 +31,10 @@ class ServicePaused(Fault):
     def outage(self) -> Outage:
         return Outage(self.paused_s, held=lambda left_s: replace(self, paused_s=left_s))
 
-    def witnessed(self, seen: Observation) -> str | None:
-        if seen.error == "timed_out":
-            return f"no answer within {duration(seen.duration_s)}"
-        if seen.duration_s < self.paused_s - TIMER_SLACK_S:
+    def witnessed(self, observation: Observation) -> str | None:
+        if observation.error == "timed_out":
+            return f"no answer within {duration(observation.duration_s)}"
+        if observation.duration_s < self.paused_s - TIMER_SLACK_S:
             return None
         # Another fault may have broken the connection once the service went on: the wait was met all the same.
-        return f"took {duration(seen.duration_s)}, of which the service was paused for {duration(self.paused_s)}"
+        return f"took {duration(observation.duration_s)}, of which the service was paused for {duration(self.paused_s)}"

@@ -37,11 +37,11 @@ class CallIndex(Fault):
         reply: Reply = yield call
         return reply.through(_Indexing(self.how), holds=self.how == "interleaved")
 
-    def witnessed(self, seen: Observation) -> str | None:
-        stream, changed = seen.streamed, seen.changed_reply
+    def witnessed(self, observation: Observation) -> str | None:
+        stream, changed = observation.streamed, observation.changed_reply
         pipe = changed.pipes[-1].pipe if changed is not None and changed.pipes else None
-        place = pipe.place if isinstance(pipe, _Indexing) else None
-        if stream is None or place is None or stream.events < place:
+        position = pipe.place if isinstance(pipe, _Indexing) else None
+        if stream is None or position is None or stream.events < position:
             return None
         return f"the parts of tool calls came with their index {self.how}"
 
@@ -49,61 +49,63 @@ class CallIndex(Fault):
 class _Indexing(ServedLine):
     """Changes the indices. `place`: the number of the first event that another index or order shows in; None before."""
 
-    def __init__(self, how: How) -> None:
-        super().__init__(self._index, room_bytes=0)
+    def __init__(self, manner: How) -> None:
+        super().__init__(self._index_event, room_bytes=0)
         self.place: int | None = None
-        self._how, self._out = how, 0
+        self._how, self._out = manner, 0
         self._held: list[tuple[Any, bytes]] = []
 
-    def _index(self, timed: Timed, start: float) -> Iterable[Timed]:
+    def _index_event(self, timed: Timed, start: float) -> Iterable[Timed]:
         event = timed.item
         value = None if isinstance(event, Signal) else json_of(event)
-        parts = [part for part in _parts(value) if isinstance(part.get("index"), int)]
+        parts = [call_part for call_part in _find_call_parts(value) if isinstance(call_part.get("index"), int)]
         if self._how == "interleaved" and parts and len(self._held) < HELD_MAX and not isinstance(event, Signal):
             self._held.append((parts[0]["index"], event))
             return
-        for each in self._released():
+        for held_event in self._release_held():
             self._out += 1
-            yield Timed(start, each)
+            yield Timed(start, held_event)
         if not isinstance(event, Signal):
             self._out += 1
             if self._how == "repeated":
-                event = self._with(value, [part for part in parts if part["index"]], event, index=0)
+                event = self._with(value, [call_part for call_part in parts if call_part["index"]], event, index=0)
             elif self._how == "missing":
                 event = self._with(value, parts, event)
         yield Timed(start, event)
 
     def _with(self, value: Any, parts: list[Any], event: bytes, **index: int) -> bytes:
         """The event with these parts' index changed, or gone."""
-        for part in parts:
-            del part["index"]
-            part.update(index)
+        for call_part in parts:
+            del call_part["index"]
+            call_part.update(index)
         if not parts:
             return event
         self.place = self.place or self._out
         return spelt_event(value)
 
-    def _released(self) -> list[bytes]:
+    def _release_held(self) -> list[bytes]:
         """The events that were held back, in turns."""
-        held, self._held = self._held, []
+        events_held, self._held = self._held, []
         calls: dict[Any, list[bytes]] = {}
-        for index, event in held:
+        for index, event in events_held:
             calls.setdefault(index, []).append(event)
-        found = [event for turn in zip_longest(*calls.values()) for event in turn if event is not None]
-        was = [event for _, event in held]
-        if found != was and self.place is None:
+        ordered = [event for turn in zip_longest(*calls.values()) for event in turn if event is not None]
+        was = [event for _, event in events_held]
+        if ordered != was and self.place is None:
             self.place = self._out + next(
-                n for n, pair in enumerate(zip(found, was, strict=True), 1) if pair[0] != pair[1]
+                n for n, pair in enumerate(zip(ordered, was, strict=True), 1) if pair[0] != pair[1]
             )
-        return found
+        return ordered
 
 
-def _parts(value: Any) -> list[dict[str, Any]]:
+def _find_call_parts(value: Any) -> list[dict[str, Any]]:
     """The parts of tool calls in an event."""
     choices = value.get("choices") if isinstance(value, Mapping) else None
-    found: list[dict[str, Any]] = []
+    call_parts: list[dict[str, Any]] = []
     for choice in choices if isinstance(choices, list) else ():
         delta = choice.get("delta") if isinstance(choice, Mapping) else None
         calls = delta.get("tool_calls") if isinstance(delta, Mapping) else None
-        found += [part for part in calls if isinstance(part, dict)] if isinstance(calls, list) else []
-    return found
+        call_parts += (
+            [call_part for call_part in calls if isinstance(call_part, dict)] if isinstance(calls, list) else []
+        )
+    return call_parts

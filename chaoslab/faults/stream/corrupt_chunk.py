@@ -28,13 +28,13 @@ class CorruptChunk(Fault):
         reply: Reply = yield call
         return reply.through(_Damaging(self.after_events))
 
-    def witnessed(self, seen: Observation) -> str | None:
-        stream, changed = seen.streamed, seen.changed_reply
+    def witnessed(self, observation: Observation) -> str | None:
+        stream, changed = observation.streamed, observation.changed_reply
         pipe = changed.pipes[-1].pipe if changed is not None and changed.pipes else None
-        place = pipe.place if isinstance(pipe, _Damaging) else None
-        if stream is None or place is None or stream.events < place:
+        position = pipe.place if isinstance(pipe, _Damaging) else None
+        if stream is None or position is None or stream.events < position:
             return None
-        return f"event {place} came with damaged JSON, and the reader took {stream.events} events"
+        return f"event {position} came with damaged JSON, and the reader took {stream.events} events"
 
 
 class _Damaging(ServedLine):
@@ -61,6 +61,6 @@ def _damaged(event: bytes) -> bytes:
         return event
     if is_line(event):
         return event[: max(1, len(event.strip()) // 2)] + b"\n"
-    head, found, data = event.partition(b"data:")
+    head, match, data = event.partition(b"data:")
     text = data.rstrip(b"\r\n").lstrip()
-    return head + found + b" " + text[: max(1, len(text) // 2)] + b"\n\n"
+    return head + match + b" " + text[: max(1, len(text) // 2)] + b"\n\n"

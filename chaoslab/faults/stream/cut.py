@@ -42,21 +42,23 @@ class Cut(Fault):
         law = _Law(self.after_events, call.dialog.answers if self.ending == "done" else None)
         return reply.through(ServedLine(law, room_bytes=0))
 
-    def witnessed(self, seen: Observation) -> str | None:
-        stream = seen.streamed
-        done = self.ending == "done"
-        if stream is None or stream.events != self.after_events + done:
+    def witnessed(self, observation: Observation) -> str | None:
+        stream = observation.streamed
+        is_done = self.ending == "done"
+        if stream is None or stream.events != self.after_events + is_done:
             return None
-        if stream.ended != "end" and not (done and stream.ended == CANCELLED):  # a reader may stop after the last one
+        if stream.ended != "end" and not (
+            is_done and stream.ended == CANCELLED
+        ):  # a reader may stop after the last one
             return None
-        if stream.done != (done and self._answers_of(seen).closes(DONE)):
+        if stream.done != (is_done and self._answers_of(observation).closes(DONE)):
             return None
-        closed = "the format's last one" if done and not stream.done else "[DONE]"
-        return f"the answer ended after {stream.events} events, {'with' if done else 'without'} {closed}"
+        closed = "the format's last one" if is_done and not stream.done else "[DONE]"
+        return f"the answer ended after {stream.events} events, {'with' if is_done else 'without'} {closed}"
 
     @staticmethod
-    def _answers_of(seen: Observation) -> Answers:
-        return (CHAT if seen.sent is None else seen.sent.dialog).answers
+    def _answers_of(observation: Observation) -> Answers:
+        return (CHAT if observation.sent is None else observation.sent.dialog).answers
 
 
 class _Law:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from chaoslab.core.answers import AnswerContent, text_cut
+from chaoslab.core.answers import AnswerContent, cut_text_share
 from chaoslab.core.changed_answer import ChangedAnswer
 
 
@@ -22,8 +22,10 @@ class CutArguments(ChangedAnswer):
     example = '"cut_arguments", "api.openai.com", chance=0.1'
     source = "https://github.com/anthropics/claude-code/issues/19143"
 
-    def changed(self, said: AnswerContent) -> AnswerContent:
-        if not said.calls or said.objects:
-            return said
-        *others, last = said.calls
-        return replace(said, calls=(*others, replace(last, arguments=text_cut(last.arguments, self.part))))
+    def changed(self, content: AnswerContent) -> AnswerContent:
+        if not content.calls or content.objects:
+            return content
+        *calls_before, last = content.calls
+        return replace(
+            content, calls=(*calls_before, replace(last, arguments=cut_text_share(last.arguments, self.part)))
+        )

@@ -26,8 +26,8 @@ class Disconnect(Fault):
         reply: Reply = yield call
         return reply.through(ServedLine(_Law(self.after_events), room_bytes=0))
 
-    def witnessed(self, seen: Observation) -> str | None:
-        stream = seen.streamed
+    def witnessed(self, observation: Observation) -> str | None:
+        stream = observation.streamed
         if stream is None or stream.ended not in ("reset", "closed") or stream.events != self.after_events:
             return None
         return f"the connection broke after {stream.events} events"

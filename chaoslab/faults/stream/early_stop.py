@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from chaoslab.core.answers import AnswerContent, words_cut
+from chaoslab.core.answers import AnswerContent, cut_words_share
 from chaoslab.core.changed_answer import ChangedAnswer
 
 
@@ -21,9 +21,11 @@ class EarlyStop(ChangedAnswer):
     example = '"early_stop", "api.openai.com", chance=0.1'
     source = "https://github.com/Mintplex-Labs/anything-llm/issues/485"
 
-    def changed(self, said: AnswerContent) -> AnswerContent:
-        if said.text:
-            return AnswerContent(words_cut(said.text, self.part))
-        if len(said.calls) < 2:
-            return said
-        return replace(said, calls=said.calls[: max(1, min(len(said.calls) - 1, int(len(said.calls) * self.part)))])
+    def changed(self, content: AnswerContent) -> AnswerContent:
+        if content.text:
+            return AnswerContent(cut_words_share(content.text, self.part))
+        if len(content.calls) < 2:
+            return content
+        return replace(
+            content, calls=content.calls[: max(1, min(len(content.calls) - 1, int(len(content.calls) * self.part)))]
+        )

@@ -33,11 +33,11 @@ class ErrorEvent(Fault):
         reply: Reply = yield call
         return reply.through(_Failing(self.after_events, call.dialog.answers))
 
-    def witnessed(self, seen: Observation) -> str | None:
-        stream, changed = seen.streamed, seen.changed_reply
+    def witnessed(self, observation: Observation) -> str | None:
+        stream, changed = observation.streamed, observation.changed_reply
         pipe = changed.pipes[-1].pipe if changed is not None and changed.pipes else None
-        told = isinstance(pipe, _Failing) and pipe.told
-        if stream is None or not told or stream.events <= self.after_events:
+        message = isinstance(pipe, _Failing) and pipe.told
+        if stream is None or not message or stream.events <= self.after_events:
             return None
         return f"an error came in the stream after {self.after_events} events"
 

@@ -37,8 +37,8 @@ class SlowChunks(Fault):
             return f"two events came {duration(least_s)} apart, at least {duration(self.delay_s)} were armed"
         return got.lacks()
 
-    def witnessed(self, seen: Observation) -> str | None:
-        stream = seen.streamed
+    def witnessed(self, observation: Observation) -> str | None:
+        stream = observation.streamed
         if stream is None or stream.first_byte_s is None or stream.last_byte_s is None:
             return None
         took_s = stream.last_byte_s - stream.first_byte_s
@@ -46,18 +46,18 @@ class SlowChunks(Fault):
             return f"the next event did not come within {duration(stream.silence_s)}"
         least_s = (stream.events - 1) * self.delay_s * (1 - LATENESS) - TIMER_SLACK_S
         if stream.events < 2 or took_s < least_s:
-            return self._met_at_once(seen, stream.last_byte_s)
+            return self._met_at_once(observation, stream.last_byte_s)
         return f"{stream.events} events took {duration(took_s)}, one each {duration(took_s / (stream.events - 1))}"
 
     @staticmethod
-    def _met_at_once(seen: Observation, last_byte_s: float) -> str | None:
+    def _met_at_once(observation: Observation, last_byte_s: float) -> str | None:
         """The evidence of a reader who got all events at once, since another fault had held them back."""
-        pipe = seen.changed_reply.pipes[-1].pipe if seen.changed_reply is not None else None
+        pipe = observation.changed_reply.pipes[-1].pipe if observation.changed_reply is not None else None
         added_s = pipe.added_s if isinstance(pipe, _Slow) else 0.0
         if added_s <= TIMER_SLACK_S or last_byte_s < added_s * (1 - LATENESS) - TIMER_SLACK_S:
             return None
-        came, least = duration(last_byte_s), duration(added_s)
-        return f"held back, the answer came whole after {came}, at least {least} were to pass"
+        arrivals, size_min = duration(last_byte_s), duration(added_s)
+        return f"held back, the answer came whole after {arrivals}, at least {size_min} were to pass"
 
 
 class _Slow(ServedLine):

@@ -25,10 +25,13 @@ class SlowFirstToken(Fault):
         yield Wait(self.delay_s)
         return reply
 
-    def witnessed(self, seen: Observation) -> str | None:
-        if seen.error == "timed_out" and seen.duration_s >= min(self.delay_s, seen.deadline_s) - TIMER_SLACK_S:
-            return f"nothing had come after {duration(seen.duration_s)}"
-        first_s = seen.streamed.first_byte_s if seen.streamed else seen.duration_s
-        if seen.error or first_s is None or first_s < self.delay_s - TIMER_SLACK_S:
+    def witnessed(self, observation: Observation) -> str | None:
+        if (
+            observation.error == "timed_out"
+            and observation.duration_s >= min(self.delay_s, observation.deadline_s) - TIMER_SLACK_S
+        ):
+            return f"nothing had come after {duration(observation.duration_s)}"
+        first_s = observation.streamed.first_byte_s if observation.streamed else observation.duration_s
+        if observation.error or first_s is None or first_s < self.delay_s - TIMER_SLACK_S:
             return None
         return f"the first byte came after {duration(first_s)}, at least {duration(self.delay_s)} were armed"

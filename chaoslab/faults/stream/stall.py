@@ -35,13 +35,13 @@ class Stall(Fault):
         ping = call.dialog.answers.ping
         return reply.through(_Standing(self.after_events, self.stall_s or forever, self.ping_every_s, ping))
 
-    def witnessed(self, seen: Observation) -> str | None:
-        stream, changed = seen.streamed, seen.changed_reply
+    def witnessed(self, observation: Observation) -> str | None:
+        stream, changed = observation.streamed, observation.changed_reply
         pipe = changed.pipes[-1].pipe if changed is not None and changed.pipes else None
         if self.ping_every_s and isinstance(pipe, _Standing):
-            came = min(pipe.pings, (stream.events if stream is not None else 0) - self.after_events)
-            return f"nothing but {came} signs of life came in the middle of the answer" if came > 0 else None
-        if stream is None or stream.silence_s < min(self.stall_s or forever, seen.deadline_s) - TIMER_SLACK_S:
+            arrivals = min(pipe.pings, (stream.events if stream is not None else 0) - self.after_events)
+            return f"nothing but {arrivals} signs of life came in the middle of the answer" if arrivals > 0 else None
+        if stream is None or stream.silence_s < min(self.stall_s or forever, observation.deadline_s) - TIMER_SLACK_S:
             return None
         return f"nothing came for {duration(stream.silence_s)} in the middle of the answer"
 

@@ -47,12 +47,14 @@ class Delay(Fault):
     source = "https://github.com/openai/openai-java/issues/722"
 
     def __post_init__(self) -> None:
-        given = [
-            each.name for each in fields(self) if getattr(self, each.name) != each.default and each.name != "preset"
+        stated = [
+            name_.name
+            for name_ in fields(self)
+            if getattr(self, name_.name) != name_.default and name_.name != "preset"
         ]
-        if self.preset and given:
+        if self.preset and stated:
             raise ValueError(
-                f"delay has preset {self.preset!r} and {given[0]}: a preset sets all others, leave one out"
+                f"delay has preset {self.preset!r} and {stated[0]}: a preset sets all others, leave one out"
             )
         if self.spread_s and self.pattern in ("fixed", "exponential", "degrading"):
             raise ValueError(
@@ -63,10 +65,10 @@ class Delay(Fault):
             raise ValueError(f"mean_s of delay is {self.mean_s}: a degrading one should begin with more than 0")
 
     def draw(self, dice: Dice) -> "Delay":
-        told = replace(self, preset="", **PRESETS[self.preset]) if self.preset else self
-        if told.pattern == "degrading":
-            return told
-        return Delay("fixed", max(0.0, round(told._drawn_s(dice), 3)))
+        drawn_values = replace(self, preset="", **PRESETS[self.preset]) if self.preset else self
+        if drawn_values.pattern == "degrading":
+            return drawn_values
+        return Delay("fixed", max(0.0, round(drawn_values._drawn_s(dice), 3)))
 
     def _drawn_s(self, dice: Dice) -> float:
         spread_s = self.spread_s or self.mean_s / 2
@@ -86,16 +88,16 @@ class Delay(Fault):
     def flow(self, call: Call, context: TrialContext) -> Flow:
         delay_s = self.mean_s
         if self.pattern == "degrading":
-            met = context.memory.get("calls", 0)
-            context.memory["calls"] = met + 1
-            delay_s += met * self.step_s
+            is_met = context.memory.get("calls", 0)
+            context.memory["calls"] = is_met + 1
+            delay_s += is_met * self.step_s
         reply: Reply = yield call
         if delay_s > 0:
             yield Wait(delay_s)
         return reply
 
-    def witnessed(self, seen: Observation) -> str | None:
-        least_s = min(self.mean_s, seen.deadline_s) - TIMER_SLACK_S
-        if self.mean_s <= 0 or seen.duration_s < least_s or seen.error not in (None, "timed_out"):
+    def witnessed(self, observation: Observation) -> str | None:
+        least_s = min(self.mean_s, observation.deadline_s) - TIMER_SLACK_S
+        if self.mean_s <= 0 or observation.duration_s < least_s or observation.error not in (None, "timed_out"):
             return None
-        return f"took {duration(seen.duration_s)}, at least {duration(self.mean_s)} were to pass"
+        return f"took {duration(observation.duration_s)}, at least {duration(self.mean_s)} were to pass"

@@ -21,5 +21,5 @@ class EmptyResponse(Fault):
         reply: Reply = yield call
         if reply.of_function and reply.value is None:
             return reply
-        kept = {name: text for name, text in reply.headers.items() if name.lower() not in OF_LENGTH}
-        return Reply(reply.status, kept)
+        headers_kept = {name: text for name, text in reply.headers.items() if name.lower() not in OF_LENGTH}
+        return Reply(reply.status, headers_kept)

@@ -32,5 +32,5 @@ class HtmlInsteadOfJson(Fault):
         return Reply(self.status, {"Content-Type": "text/html; charset=UTF-8"}, PAGE)
         yield call
 
-    def witnessed(self, seen: Observation) -> str | None:
-        return f"a page of HTML with status {self.status} reached the caller" if seen.met_reply else None
+    def witnessed(self, observation: Observation) -> str | None:
+        return f"a page of HTML with status {self.status} reached the caller" if observation.met_reply else None

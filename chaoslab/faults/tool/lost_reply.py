@@ -21,7 +21,7 @@ class LostReply(Fault):
         yield Wait(forever)
         return reply
 
-    def witnessed(self, seen: Observation) -> str | None:
-        if seen.error != "timed_out" or seen.reply is not None:
+    def witnessed(self, observation: Observation) -> str | None:
+        if observation.error != "timed_out" or observation.reply is not None:
             return None
-        return f"the work was done, no answer within {seen.deadline_s:g} s"
+        return f"the work was done, no answer within {observation.deadline_s:g} s"

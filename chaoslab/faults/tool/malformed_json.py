@@ -37,6 +37,6 @@ class MalformedJson(Fault):
             cut = cut or "{"
         return reply.with_text(cut)
 
-    def witnessed(self, seen: Observation) -> str | None:
-        met = seen.met_reply
-        return f"an answer that is no JSON, of {len(met.body)} bytes, reached the caller" if met else None
+    def witnessed(self, observation: Observation) -> str | None:
+        is_met = observation.met_reply
+        return f"an answer that is no JSON, of {len(is_met.body)} bytes, reached the caller" if is_met else None

@@ -26,14 +26,14 @@ class PartialSuccess(Fault):
         reply: Reply = yield call
         if reply.status >= 300 or reply.value is None:
             return reply
-        done, failures = [reply.value], [FAILED]
+        entries_done, failures = [reply.value], [FAILED]
         if isinstance(reply.value, list) and reply.value:
             half = len(reply.value) // 2
-            done, failures = reply.value[:half], [{**FAILED, "item": item} for item in reply.value[half:]]
-        value = {"successes": done, "failures": failures}
+            entries_done, failures = reply.value[:half], [{**FAILED, "item": item} for item in reply.value[half:]]
+        value = {"successes": entries_done, "failures": failures}
         if reply.enveloped:  # a tool of MCP may promise a form, in which this cannot be said
-            return told if (told := reply.in_form(value)).value == value else reply
+            return new_value if (new_value := reply.in_form(value)).value == value else reply
         if reply.of_function:
             return reply.with_value(value)
-        headers = {name: said for name, said in reply.headers.items() if name.lower() not in OF_LENGTH}
+        headers = {name: value_ for name, value_ in reply.headers.items() if name.lower() not in OF_LENGTH}
         return Reply(207, headers, json.dumps(value).encode())

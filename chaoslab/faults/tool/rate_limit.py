@@ -50,8 +50,8 @@ class RateLimit(Fault):
 
     def _in_form(self, reply: Reply, context: TrialContext) -> Reply:
         """The reply with its time to wait in the form that was asked for."""
-        said = next((text for name, text in reply.headers.items() if name.lower() == "retry-after"), "")
-        wait_s = float(said) if said.replace(".", "", 1).isdecimal() else 1.0
+        wait_text = next((text for name, text in reply.headers.items() if name.lower() == "retry-after"), "")
+        wait_s = float(wait_text) if wait_text.replace(".", "", 1).isdecimal() else 1.0
         bare = _without_time(reply)
         if self.told == "nothing":
             return bare
@@ -71,8 +71,8 @@ class RateLimit(Fault):
             used.append((asked_s, spent - tokens))
         full_s = [
             wait_s
-            for counted, most in ((passed, self.per_minute), (used, self.tokens_per_minute))
-            if most and (wait_s := _full_s(counted, most, context.elapsed_s)) is not None
+            for counted, wait_max in ((passed, self.per_minute), (used, self.tokens_per_minute))
+            if wait_max and (wait_s := _full_s(counted, wait_max, context.elapsed_s)) is not None
         ]
         context.memory["last"] = (asked_s if full_s else context.elapsed_s, spent)
         if full_s:
@@ -82,19 +82,21 @@ class RateLimit(Fault):
 
 
 def _without_time(reply: Reply) -> Reply:
-    kept = {name: text for name, text in reply.headers.items() if name.lower() not in ("retry-after", "retry-after-ms")}
-    return replace(reply, headers=kept)
+    headers_kept = {
+        name: text for name, text in reply.headers.items() if name.lower() not in ("retry-after", "retry-after-ms")
+    }
+    return replace(reply, headers=headers_kept)
 
 
-def _full_s(counted: list[tuple[float, float]], most: float, now_s: float) -> float | None:
-    """Seconds until less than `most` was counted in the minute before; None if that is so now. `counted`: moments with
+def _full_s(counted: list[tuple[float, float]], full_max: float, now_s: float) -> float | None:
+    """Seconds until less than `full_max` was counted in the minute before; None if that is so now. `counted`: moments with
     their numbers, of which those of earlier minutes are removed."""
     counted[:] = [(moment, number) for moment, number in counted if moment > now_s - MINUTE_S]
-    left = sum(number for _, number in counted)
-    if left < most:
+    rest = sum(number for _, number in counted)
+    if rest < full_max:
         return None
     for moment, number in counted:
-        left -= number
-        if left < most:
+        rest -= number
+        if rest < full_max:
             return round(moment + MINUTE_S - now_s, 3)
     return MINUTE_S

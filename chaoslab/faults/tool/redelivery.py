@@ -22,5 +22,7 @@ class Redelivery(Fault):
         reply: Reply = yield call
         return reply
 
-    def witnessed(self, seen: Observation) -> str | None:
-        return None if seen.reply is None else "the service was asked twice, and the caller has the second answer"
+    def witnessed(self, observation: Observation) -> str | None:
+        return (
+            None if observation.reply is None else "the service was asked twice, and the caller has the second answer"
+        )

@@ -20,7 +20,7 @@ class TimeoutBeforeEffect(Fault):
         yield Wait(forever)
         return (yield call)
 
-    def witnessed(self, seen: Observation) -> str | None:
-        if seen.error != "timed_out" or seen.sent is not None:
+    def witnessed(self, observation: Observation) -> str | None:
+        if observation.error != "timed_out" or observation.sent is not None:
             return None
-        return f"nothing was asked, no answer within {seen.deadline_s:g} s"
+        return f"nothing was asked, no answer within {observation.deadline_s:g} s"

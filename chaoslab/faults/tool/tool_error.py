@@ -34,5 +34,5 @@ class ToolError(Fault):
         return call.refused_with(self.status, retry_after_s=self.retry_after_s)
         yield call
 
-    def witnessed(self, seen: Observation) -> str | None:
-        return f"the service's own error {self.status} reached the caller" if seen.met_reply else None
+    def witnessed(self, observation: Observation) -> str | None:
+        return f"the service's own error {self.status} reached the caller" if observation.met_reply else None

@@ -4,7 +4,7 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from chaoslab.base.identity import parsed
+from chaoslab.base.identity import parse_json
 from chaoslab.core.answers import UNREAD
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.model.formats.anthropic_messages import AnthropicMessages
@@ -22,7 +22,7 @@ FORMATS: tuple[Format, ...] = (_GROQ, _OPENAI, OpenaiResponses(), _ANTHROPIC, _G
 
 def format_of(path: str) -> Format | None:
     """The format of a request to the path; None if none answers there."""
-    return next((each for each in FORMATS if each.serves(path)), None)
+    return next((format_ for format_ in FORMATS if format_.serves(path)), None)
 
 
 TELLING = ("anthropic-version", "x-goog-api-key")
@@ -32,8 +32,8 @@ TELLING = ("anthropic-version", "x-goog-api-key")
 def shape_of(path: str, headers: Container[str]) -> Format:
     """The format for all else at a model's API, such as its list of models. `headers`: the names of those in `TELLING`
     that the request has, in small letters, and of any others."""
-    if (found := format_of(path)) is not None:
-        return found
+    if (format_ := format_of(path)) is not None:
+        return format_
     if TELLING[0] in headers:
         return _ANTHROPIC
     if path.startswith(("/v1beta", "/v1alpha")) or TELLING[1] in headers:
@@ -84,19 +84,21 @@ PROVIDERS = (
 def provider_of(host: str) -> Provider | None:
     """The provider that has this address, be it an old one."""
     bare = host.partition(":")[0]
-    return next((each for each in PROVIDERS if any(fnmatchcase(bare, known) for known in each.hosts)), None)
+    return next(
+        (provider for provider in PROVIDERS if any(fnmatchcase(bare, pattern) for pattern in provider.hosts)), None
+    )
 
 
 def format_at(host: str, path: str) -> Format | None:
     """The format of a request to the path at a provider's address."""
-    found, provider = format_of(path), provider_of(host)
-    return _MISTRAL if found is _OPENAI and provider is not None and provider.name == "mistral" else found
+    format_, provider = format_of(path), provider_of(host)
+    return _MISTRAL if format_ is _OPENAI and provider is not None and provider.name == "mistral" else format_
 
 
 def with_objects(host: str) -> bool:
     """Tells if the calls of the models at this address have objects as arguments in each of its answers."""
-    found = provider_of(host)
-    return found is not None and found.objects
+    provider = provider_of(host)
+    return provider is not None and provider.objects
 
 
 ASIDE = (
@@ -113,10 +115,10 @@ def asks_model(path: str, body: bytes) -> bool:
     if format_ is None and not path.endswith(ASIDE):
         return False
     try:
-        given = parsed(body)
+        fields = parse_json(body)
         if format_ is None:
-            return isinstance(given.get("model"), str) or ":" in path or path.startswith("/model/")
-        format_.chat(path, "", given, body)
+            return isinstance(fields.get("model"), str) or ":" in path or path.startswith("/model/")
+        format_.chat(path, "", fields, body)
     except (ModelRefused, RecursionError, *UNREAD):
         return False
     return True

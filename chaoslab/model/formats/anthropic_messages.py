@@ -94,22 +94,22 @@ class AnthropicAnswers(Answers):
         heard.model = str(message.get("model") or "")
         heard.counted(usage.get("input_tokens"), usage.get("output_tokens"))
 
-    def with_said(self, value: Any, said: AnswerContent) -> dict[str, Any]:
-        blocks: list[dict[str, Any]] = [{"type": "text", "text": said.text}] if said.text else []
-        for number, call in enumerate(said.calls):
-            made = {"type": "tool_use", **(call.native or {}), "id": new_id(call, said.calls, number)}
-            blocks.append({**made, "name": call.name, "input": call.values or {}})
-        return {**value, "content": blocks, "stop_reason": self._stop(said)}
+    def with_said(self, value: Any, content: AnswerContent) -> dict[str, Any]:
+        blocks: list[dict[str, Any]] = [{"type": "text", "text": content.text}] if content.text else []
+        for number, call in enumerate(content.calls):
+            block = {"type": "tool_use", **(call.native or {}), "id": new_id(call, content.calls, number)}
+            blocks.append({**block, "name": call.name, "input": call.values or {}})
+        return {**value, "content": blocks, "stop_reason": self._stop(content)}
 
-    def _stop(self, said: AnswerContent) -> str:
-        return self._stops.get(said.finish) or ("tool_use" if said.calls else "end_turn")
+    def _stop(self, content: AnswerContent) -> str:
+        return self._stops.get(content.finish) or ("tool_use" if content.calls else "end_turn")
 
-    def retold(self, events: Sequence[Any], said: AnswerContent) -> Iterator[dict[str, Any]]:
+    def retold(self, events: Sequence[Any], answer: AnswerContent) -> Iterator[dict[str, Any]]:
         yield from (event for event in events if event["type"] == "message_start")
-        blocks: list[tuple[dict[str, Any], str]] = [({"type": "text", "text": ""}, said.text)] if said.text else []
-        for number, call in enumerate(said.calls):
-            made = {**(call.native or {}), "type": "tool_use", "id": new_id(call, said.calls, number)}
-            blocks.append(({**made, "name": call.name, "input": {}}, call.arguments))
+        blocks: list[tuple[dict[str, Any], str]] = [({"type": "text", "text": ""}, answer.text)] if answer.text else []
+        for number, call in enumerate(answer.calls):
+            block_ = {**(call.native or {}), "type": "tool_use", "id": new_id(call, answer.calls, number)}
+            blocks.append(({**block_, "name": call.name, "input": {}}, call.arguments))
         for index, (block, content) in enumerate(blocks):
             yield {"type": "content_block_start", "index": index, "content_block": block}
             for delta in _deltas(block["type"], content):
@@ -117,7 +117,7 @@ class AnthropicAnswers(Answers):
             yield {"type": "content_block_stop", "index": index}
         for event in events:
             if event["type"] == "message_delta":
-                yield {**event, "delta": {**event["delta"], "stop_reason": self._stop(said)}}
+                yield {**event, "delta": {**event["delta"], "stop_reason": self._stop(answer)}}
         yield LAST
 
 
@@ -139,17 +139,17 @@ class AnthropicMessages(common.Format):
     dialog = Dialog("messages", _role, answers=AnthropicAnswers())
     known, listed, form = KNOWN, "data", re.compile(r"/messages\Z")
 
-    def chat(self, path: str, query: str, body: Mapping[str, Any], asked: bytes) -> common.Chat:  # noqa: ARG002
+    def chat(self, path: str, query: str, body: Mapping[str, Any], request_bytes: bytes) -> common.Chat:  # noqa: ARG002
         for key, kind in (("model", str), ("max_tokens", int), ("messages", list)):
             if not isinstance(body.get(key), kind):
                 raise common.ModelRefused(
                     400, f"{key}: {'Field required' if key not in body else 'Input is of the wrong type'}"
                 )
-        given = common.objects("messages", body["messages"])
-        if not given:
+        messages_given = common.check_objects("messages", body["messages"])
+        if not messages_given:
             raise common.ModelRefused(400, "messages: at least one message is required")
-        messages = common.system(common.text_in(body.get("system")))
-        for number, message in enumerate(given):
+        messages = common.make_system_message(common.text_in(body.get("system")))
+        for number, message in enumerate(messages_given):
             # The API has a field of its own for the system's text.
             if message.get("role") == "system":
                 raise common.ModelRefused(400, SYSTEM)
@@ -159,11 +159,11 @@ class AnthropicMessages(common.Format):
         choice = body.get("tool_choice")
         idle = isinstance(choice, Mapping) and choice.get("type") == "none"
         tools = [
-            common.offered(str(tool.get("name")), tool.get("description"), tool.get("input_schema"))
-            for tool in common.objects("tools", body.get("tools"))
+            common.make_tool(str(tool.get("name")), tool.get("description"), tool.get("input_schema"))
+            for tool in common.check_objects("tools", body.get("tools"))
             if "input_schema" in tool and not idle
         ]
-        return common.Chat(body["model"], messages, tools, body, asked, events=body.get("stream") is True)
+        return common.Chat(body["model"], messages, tools, body, request_bytes, events=body.get("stream") is True)
 
     def check(self, chat: common.Chat, path: str) -> None:  # noqa: ARG002
         check_anthropic(chat.model, chat.native["messages"])
@@ -187,7 +187,7 @@ class AnthropicMessages(common.Format):
             forced=forced,
             parallel=choice.get("disable_parallel_tool_use") is not True,
             tokens_max=body["max_tokens"],
-            stop=tuple(common.texts("stop_sequences", body.get("stop_sequences"))),
+            stop=tuple(common.check_texts("stop_sequences", body.get("stop_sequences"))),
         )
 
     def recalled(self, body: Mapping[str, Any], memory: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -204,14 +204,14 @@ class AnthropicMessages(common.Format):
     def remember(self, answer: common.ModelAnswer, memory: dict[str, Any]) -> None:
         native = answer.chat.native
         if native.get("thread"):
-            said = {"role": "assistant", "content": _content(answer)}
-            kept = {key: value for key, value in native.items() if key not in ("thread", "stream")}
-            memory[_id(answer)] = {**kept, "messages": [*native["messages"], said]}
+            message = {"role": "assistant", "content": _content(answer)}
+            fields = {key: value for key, value in native.items() if key not in ("thread", "stream")}
+            memory[_id(answer)] = {**fields, "messages": [*native["messages"], message]}
 
     def correct(self, memory: dict[str, Any], body: bytes, heard: ReadAnswer) -> None:
-        if (kept := memory.get(f"msg_{common.id_of(body)[:24]}")) is not None:
+        if (stored := memory.get(f"msg_{common.id_of(body)[:24]}")) is not None:
             blocks = self.dialog.answers.with_said({}, self.dialog.answers.content(heard))["content"]
-            kept["messages"] = [*kept["messages"][:-1], {"role": "assistant", "content": blocks}]
+            stored["messages"] = [*stored["messages"][:-1], {"role": "assistant", "content": blocks}]
 
     def whole(self, answer: common.ModelAnswer) -> Any:
         return {
@@ -221,10 +221,10 @@ class AnthropicMessages(common.Format):
         }  # fmt: skip
 
     def stream(self, answer: common.ModelAnswer) -> Iterator[bytes]:
-        whole = self.whole(answer)
-        begun = {**whole, "content": [], "stop_reason": None, "usage": _usage(answer.chat.tokens, 1)}
-        yield _event("message_start", message=begun)
-        for index, block in enumerate(whole["content"]):
+        message = self.whole(answer)
+        message_start = {**message, "content": [], "stop_reason": None, "usage": _usage(answer.chat.tokens, 1)}
+        yield _event("message_start", message=message_start)
+        for index, block in enumerate(message["content"]):
             empty = {**block, "text": ""} if block["type"] == "text" else {**block, "input": {}}
             yield _event("content_block_start", index=index, content_block=empty)
             if not index:
@@ -233,7 +233,7 @@ class AnthropicMessages(common.Format):
             for delta in _deltas(block["type"], content):
                 yield _event("content_block_delta", index=index, delta=delta)
             yield _event("content_block_stop", index=index)
-        ending = {"stop_reason": whole["stop_reason"], "stop_sequence": whole["stop_sequence"]}
+        ending = {"stop_reason": message["stop_reason"], "stop_sequence": message["stop_sequence"]}
         yield _event("message_delta", delta=ending, usage={"output_tokens": answer.tokens})
         yield _event("message_stop")
 
@@ -274,13 +274,13 @@ def _id(answer: common.ModelAnswer) -> str:
 
 def _content(answer: common.ModelAnswer) -> list[dict[str, Any]]:
     """The blocks of an answer: its text, then its calls."""
-    said = [{"type": "text", "text": answer.reply.content}] if answer.reply.content else []
+    texts = [{"type": "text", "text": answer.reply.content}] if answer.reply.content else []
     calls = [
         {"type": "tool_use", "id": f"toolu_{call.id.removeprefix('call_')}", "name": call.name,
          "input": dict(call.arguments)}
         for call in answer.reply.tool_calls
     ]  # fmt: skip
-    return [*said, *calls]
+    return [*texts, *calls]
 
 
 def _deltas(kind: str, content: str) -> Iterator[dict[str, Any]]:
@@ -294,8 +294,8 @@ def _deltas(kind: str, content: str) -> Iterator[dict[str, Any]]:
             yield {"type": "input_json_delta", "partial_json": piece}
 
 
-def _event(kind: str, **more: Any) -> bytes:
-    return spelt_event({"type": kind, **more})
+def _event(kind: str, **fields: Any) -> bytes:
+    return spelt_event({"type": kind, **fields})
 
 
 def _messages(message: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -304,13 +304,13 @@ def _messages(message: Mapping[str, Any]) -> list[dict[str, Any]]:
     if isinstance(content, str):
         return [{"role": message["role"], "content": content}]
     text, calls, results = "", [], []
-    for block in common.objects("messages.content", content):
+    for block in common.check_objects("messages.content", content):
         kind = block.get("type")
         if kind == "text":
             text += str(block.get("text", ""))
         elif kind == "tool_use":
-            calls.append(common.function(str(block.get("name")), block.get("input") or {}, str(block.get("id"))))
+            calls.append(common.make_call(str(block.get("name")), block.get("input") or {}, str(block.get("id"))))
         elif kind == "tool_result":
-            said, failed = common.text_in(block.get("content")), block.get("is_error") is True
-            results.append(common.result(str(block.get("tool_use_id")), said, failed=failed))
+            text_, failed = common.text_in(block.get("content")), block.get("is_error") is True
+            results.append(common.make_tool_result(str(block.get("tool_use_id")), text_, failed=failed))
     return common.turn(text, calls, results, assistant=message["role"] == "assistant")

@@ -38,7 +38,7 @@ KNOWN = {
 
 def _role(message: Mapping[str, Any]) -> str:
     blocks = message.get("content")
-    results = isinstance(blocks, list) and any(isinstance(each, Mapping) and "toolResult" in each for each in blocks)
+    results = isinstance(blocks, list) and any(isinstance(block, Mapping) and "toolResult" in block for block in blocks)
     return TOOL if results else str(message.get("role"))
 
 
@@ -77,20 +77,20 @@ class BedrockAnswers(Answers):
         heard.counted(usage.get("inputTokens"), usage.get("outputTokens"))
         heard.ended(value.get("stopReason"))
 
-    def with_said(self, value: Any, said: AnswerContent) -> dict[str, Any]:
-        blocks: list[dict[str, Any]] = [{"text": said.text}] if said.text else []
-        for number, call in enumerate(said.calls):
-            use = {**(call.native or {}), "toolUseId": new_id(call, said.calls, number, "toolUseId")}
+    def with_said(self, value: Any, content: AnswerContent) -> dict[str, Any]:
+        blocks: list[dict[str, Any]] = [{"text": content.text}] if content.text else []
+        for number, call in enumerate(content.calls):
+            use = {**(call.native or {}), "toolUseId": new_id(call, content.calls, number, "toolUseId")}
             blocks.append({"toolUse": {**use, "name": call.name, "input": call.values or {}}})
         stops = {"length": "max_tokens", "content_filter": "content_filtered"}
-        stop = stops.get(said.finish) or ("tool_use" if said.calls else "end_turn")
+        stop = stops.get(content.finish) or ("tool_use" if content.calls else "end_turn")
         message = {**value["output"]["message"], "content": blocks}
         return {**value, "output": {**value["output"], "message": message}, "stopReason": stop}
 
     def content_of(self, events: Sequence[Any]) -> AnswerContent | None:  # noqa: ARG002
         return None
 
-    def retold(self, events: Sequence[Any], said: AnswerContent) -> Iterator[dict[str, Any]]:
+    def retold(self, events: Sequence[Any], content: AnswerContent) -> Iterator[dict[str, Any]]:
         raise NotImplementedError  # none is heard
 
     def closes(self, event: bytes) -> bool:
@@ -108,26 +108,28 @@ class Bedrock(common.Format):
     def payload(self, event: bytes) -> bytes:
         return payload_of(event)
 
-    def chat(self, path: str, query: str, body: Mapping[str, Any], asked: bytes) -> common.Chat:  # noqa: ARG002
-        found = self.form.search(path)
-        assert found is not None
-        given = common.objects("messages", body.get("messages"))
-        if not given:
+    def chat(self, path: str, query: str, body: Mapping[str, Any], request_bytes: bytes) -> common.Chat:  # noqa: ARG002
+        match = self.form.search(path)
+        assert match is not None
+        messages_given = common.check_objects("messages", body.get("messages"))
+        if not messages_given:
             raise common.ModelRefused(
                 400, "The messages field is empty: a conversation must start with a user message."
             )
-        messages = common.system(common.text_in(body.get("system")))
-        for message in given:
+        messages = common.make_system_message(common.text_in(body.get("system")))
+        for message in messages_given:
             messages += _messages(message)
         config = body.get("toolConfig") or {}
-        specs = [tool.get("toolSpec") or {} for tool in common.objects("toolConfig.tools", config.get("tools"))]
+        specs = [tool.get("toolSpec") or {} for tool in common.check_objects("toolConfig.tools", config.get("tools"))]
         tools = [
-            common.offered(str(each.get("name")), each.get("description"), (each.get("inputSchema") or {}).get("json"))
-            for each in specs
-            if each
+            common.make_tool(
+                str(spec.get("name")), spec.get("description"), (spec.get("inputSchema") or {}).get("json")
+            )
+            for spec in specs
+            if spec
         ]
-        streams = found[2] == "converse-stream"
-        return common.Chat(unquote(found[1]), messages, tools, body, path.encode() + asked, events=streams)
+        streams = match[2] == "converse-stream"
+        return common.Chat(unquote(match[1]), messages, tools, body, path.encode() + request_bytes, events=streams)
 
     def check(self, chat: common.Chat, path: str) -> None:  # noqa: ARG002
         check_bedrock(chat.native["messages"])
@@ -140,7 +142,7 @@ class Bedrock(common.Format):
             tools=None if named is None else (str(named.get("name")),),
             forced="any" in choice or named is not None,
             tokens_max=config.get("maxTokens"),
-            stop=tuple(common.texts("stopSequences", config.get("stopSequences"))),
+            stop=tuple(common.check_texts("stopSequences", config.get("stopSequences"))),
         )
 
     def whole(self, answer: common.ModelAnswer) -> Any:
@@ -179,12 +181,12 @@ class Bedrock(common.Format):
 
 
 def _content(answer: common.ModelAnswer) -> list[dict[str, Any]]:
-    said = [{"text": answer.reply.content}] if answer.reply.content or not answer.reply.tool_calls else []
+    texts = [{"text": answer.reply.content}] if answer.reply.content or not answer.reply.tool_calls else []
     calls = [
-        {"toolUse": {"input": dict(each.arguments), "name": each.name, "toolUseId": f"tooluse_{each.id}"}}
-        for each in answer.reply.tool_calls
+        {"toolUse": {"input": dict(call.arguments), "name": call.name, "toolUseId": f"tooluse_{call.id}"}}
+        for call in answer.reply.tool_calls
     ]
-    return [*said, *calls]
+    return [*texts, *calls]
 
 
 def _stop(answer: common.ModelAnswer) -> str:
@@ -203,15 +205,17 @@ def _usage(answer: common.ModelAnswer) -> dict[str, int]:
 def _messages(message: Mapping[str, Any]) -> list[dict[str, Any]]:
     """A message in the common form."""
     text, calls, results = "", [], []
-    for block in common.objects("messages.content", message.get("content")):
+    for block in common.check_objects("messages.content", message.get("content")):
         use, result = block.get("toolUse"), block.get("toolResult")
         if isinstance(use, Mapping):
-            calls.append(common.function(str(use.get("name")), use.get("input") or {}, str(use.get("toolUseId"))))
+            calls.append(common.make_call(str(use.get("name")), use.get("input") or {}, str(use.get("toolUseId"))))
         elif isinstance(result, Mapping):
-            parts = common.objects("toolResult.content", result.get("content"))
-            said = "".join(json.dumps(part["json"]) if "json" in part else str(part.get("text", "")) for part in parts)
+            parts = common.check_objects("toolResult.content", result.get("content"))
+            text_ = "".join(
+                json.dumps(piece["json"]) if "json" in piece else str(piece.get("text", "")) for piece in parts
+            )
             failed = result.get("status") == "error"
-            results.append(common.result(str(result.get("toolUseId")), said, failed=failed))
+            results.append(common.make_tool_result(str(result.get("toolUseId")), text_, failed=failed))
         else:
             text += str(block.get("text") or "")
     return common.turn(text, calls, results, assistant=message.get("role") == "assistant")

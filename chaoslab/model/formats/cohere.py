@@ -8,7 +8,7 @@ from chaoslab.core.answers import AnswerContent, Answers, FunctionCall, ReadAnsw
 from chaoslab.core.dialog import Dialog
 from chaoslab.core.service_spec import CONTEXT_LENGTH, ErrorReply
 from chaoslab.core.stream import spelt_event
-from chaoslab.model._completion import wrong
+from chaoslab.model._completion import find_error
 from chaoslab.model.formats.common import (
     QUOTA,
     Chat,
@@ -16,8 +16,8 @@ from chaoslab.model.formats.common import (
     Format,
     ModelAnswer,
     ModelRefused,
+    check_texts,
     text_in,
-    texts,
     with_headers,
 )
 
@@ -74,21 +74,21 @@ class CohereAnswers(Answers):
         used = (value.get("usage") or {}).get("tokens") or {}
         heard.counted(used.get("input_tokens"), used.get("output_tokens"))
 
-    def with_said(self, value: Any, said: AnswerContent) -> dict[str, Any]:
-        message = {key: each for key, each in value["message"].items() if key not in ("content", "tool_calls")}
-        if said.text or not said.calls:
-            message["content"] = [{"type": "text", "text": said.text}]
-        if said.calls:
-            message["tool_calls"] = [_call(call, said.calls, number) for number, call in enumerate(said.calls)]
-        return {**value, "message": message, "finish_reason": _finish(said.finish, called=bool(said.calls))}
+    def with_said(self, value: Any, content: AnswerContent) -> dict[str, Any]:
+        message = {key: entry for key, entry in value["message"].items() if key not in ("content", "tool_calls")}
+        if content.text or not content.calls:
+            message["content"] = [{"type": "text", "text": content.text}]
+        if content.calls:
+            message["tool_calls"] = [_call(call, content.calls, number) for number, call in enumerate(content.calls)]
+        return {**value, "message": message, "finish_reason": _finish(content.finish, called=bool(content.calls))}
 
-    def retold(self, events: Sequence[Any], said: AnswerContent) -> Iterator[dict[str, Any]]:
+    def retold(self, events: Sequence[Any], content: AnswerContent) -> Iterator[dict[str, Any]]:
         yield from (event for event in events if event["type"] == "message-start")
-        calls = [_call(call, said.calls, number) for number, call in enumerate(said.calls)]
-        yield from _events(said.text, calls)
+        calls = [_call(call, content.calls, number) for number, call in enumerate(content.calls)]
+        yield from _events(content.text, calls)
         for event in events:
             if event["type"] == "message-end":
-                reason = _finish(said.finish, called=bool(calls))
+                reason = _finish(content.finish, called=bool(calls))
                 yield {**event, "delta": {**event["delta"], "finish_reason": reason}}
 
 
@@ -99,12 +99,12 @@ class Cohere(Format):
     dialog: ClassVar[Dialog] = Dialog(answers=CohereAnswers())
     known, form = KNOWN, re.compile(r"/v2/chat\Z")
 
-    def chat(self, path: str, query: str, body: Mapping[str, Any], asked: bytes) -> Chat:  # noqa: ARG002
-        if why := wrong(body):
-            raise ModelRefused(400, f"invalid request: {why}")
-        messages = [{**each, "content": _text(each.get("content"))} for each in body["messages"]]
+    def chat(self, path: str, query: str, body: Mapping[str, Any], request_bytes: bytes) -> Chat:  # noqa: ARG002
+        if error := find_error(body):
+            raise ModelRefused(400, f"invalid request: {error}")
+        messages = [{**message, "content": _text(message.get("content"))} for message in body["messages"]]
         tools = [] if body.get("tool_choice") == "NONE" else body.get("tools") or []
-        return Chat(body["model"], messages, tools, body, asked, events=body.get("stream") is True)
+        return Chat(body["model"], messages, tools, body, request_bytes, events=body.get("stream") is True)
 
     def constraints(self, chat: Chat) -> Constraints:
         body, form = chat.native, chat.native.get("response_format") or {}
@@ -113,7 +113,7 @@ class Cohere(Format):
             schema=(form.get("json_schema") or form.get("schema") or {}) if wants_json else None,
             forced=body.get("tool_choice") == "REQUIRED",
             tokens_max=body.get("max_tokens"),
-            stop=tuple(texts("stop_sequences", body.get("stop_sequences"))),
+            stop=tuple(check_texts("stop_sequences", body.get("stop_sequences"))),
         )
 
     def whole(self, answer: ModelAnswer) -> Any:
@@ -127,8 +127,8 @@ class Cohere(Format):
         return {"id": _id(answer), "finish_reason": reason, "message": message, "usage": _usage(answer)}
 
     def stream(self, answer: ModelAnswer) -> Iterator[bytes]:
-        begun = {"role": "assistant", "content": [], "tool_plan": "", "tool_calls": [], "citations": []}
-        yield spelt_event({"type": "message-start", "id": _id(answer), "delta": {"message": begun}})
+        message = {"role": "assistant", "content": [], "tool_plan": "", "tool_calls": [], "citations": []}
+        yield spelt_event({"type": "message-start", "id": _id(answer), "delta": {"message": message}})
         calls = _calls(answer)
         yield from map(spelt_event, _events(answer.reply.content, calls))
         ending = {"finish_reason": _reason(answer), "usage": _usage(answer)}
@@ -143,9 +143,11 @@ class Cohere(Format):
 
 def _text(content: Any) -> Any:
     """The text of a message; of a result in documents, their data."""
-    documents = [part.get("document") for part in content if isinstance(part, Mapping)] if type(content) is list else []
+    documents = (
+        [piece.get("document") for piece in content if isinstance(piece, Mapping)] if type(content) is list else []
+    )
     if any(documents):
-        return "\n".join(text_in((each or {}).get("data")) for each in documents)
+        return "\n".join(text_in((document or {}).get("data")) for document in documents)
     return text_in(content) if content is not None else None
 
 
@@ -160,15 +162,16 @@ def _finish(finish: str, *, called: bool) -> str:
 
 
 def _call(call: FunctionCall, calls: Sequence[FunctionCall], number: int) -> dict[str, Any]:
-    said = {"name": call.name, "arguments": call.arguments}
-    return {**(call.native or {"type": "function"}), "id": new_id(call, calls, number), "function": said}
+    function = {"name": call.name, "arguments": call.arguments}
+    return {**(call.native or {"type": "function"}), "id": new_id(call, calls, number), "function": function}
 
 
 def _calls(answer: ModelAnswer) -> list[dict[str, Any]]:
-    made = [
-        FunctionCall(each.name, "{}", {"id": each.id}).with_values(each.arguments) for each in answer.reply.tool_calls
+    calls = [
+        FunctionCall(tool_call.name, "{}", {"id": tool_call.id}).with_values(tool_call.arguments)
+        for tool_call in answer.reply.tool_calls
     ]
-    return [{"type": "function", **_call(call, made, number)} for number, call in enumerate(made)]
+    return [{"type": "function", **_call(call, calls, number)} for number, call in enumerate(calls)]
 
 
 def _events(text: str, calls: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -177,8 +180,8 @@ def _events(text: str, calls: Sequence[Mapping[str, Any]]) -> Iterator[dict[str,
         named = {**call, "function": {**call["function"], "arguments": ""}}
         yield {"type": "tool-call-start", "index": index, "delta": {"message": {"tool_calls": named}}}
         for piece in halves(call["function"]["arguments"]):
-            said = {"tool_calls": {"function": {"arguments": piece}}}
-            yield {"type": "tool-call-delta", "index": index, "delta": {"message": said}}
+            message = {"tool_calls": {"function": {"arguments": piece}}}
+            yield {"type": "tool-call-delta", "index": index, "delta": {"message": message}}
         yield {"type": "tool-call-end", "index": index}
     if text or not calls:
         yield {"type": "content-start", "index": 0, "delta": {"message": {"content": {"type": "text", "text": ""}}}}

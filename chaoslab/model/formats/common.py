@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
-from chaoslab.base.identity import digest, parsed
+from chaoslab.base.identity import digest, parse_json
 from chaoslab.base.json_text import value_of
 from chaoslab.base.phrases import phrase
 from chaoslab.core.answers import UNREAD, ReadAnswer
@@ -18,7 +18,7 @@ from chaoslab.core.dialog import CHAT, Dialog
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.core.stream import EVENT_STREAM, Events, FrameCutter, data_of
 from chaoslab.model._chat import ChatReply, text_of
-from chaoslab.model._completion import tokens
+from chaoslab.model._completion import count_tokens
 
 spelt = json.JSONEncoder(ensure_ascii=False).encode
 QUOTA = 402
@@ -48,9 +48,9 @@ class Constraints:
     stop: tuple[str, ...] = ()
 
 
-def id_of(asked: bytes) -> str:
+def id_of(request_bytes: bytes) -> str:
     """32 hex digits, of which the ids of an answer to these bytes are made."""
-    return hashlib.blake2s(asked, digest_size=16).hexdigest()
+    return hashlib.blake2s(request_bytes, digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -76,11 +76,13 @@ class Chat:
     @cached_property
     def tokens(self) -> int:
         """The estimated tokens of the messages and the tools."""
-        said = sum(
-            4 + tokens(text_of(one)) + (tokens(one["tool_calls"]) if one.get("tool_calls") else 0)
-            for one in self.messages
+        count = sum(
+            4
+            + count_tokens(text_of(message))
+            + (count_tokens(message["tool_calls"]) if message.get("tool_calls") else 0)
+            for message in self.messages
         )
-        return said + (tokens(list(self.tools)) if self.tools else 0)
+        return count + (count_tokens(list(self.tools)) if self.tools else 0)
 
 
 @dataclass(frozen=True)
@@ -94,8 +96,8 @@ class ModelAnswer:
     @cached_property
     def tokens(self) -> int:
         """The estimated tokens of the reply."""
-        calls = [function(call.name, dict(call.arguments), call.id) for call in self.reply.tool_calls]
-        return tokens(self.reply.content) + (tokens(calls) if calls else 0)
+        calls = [make_call(call.name, dict(call.arguments), call.id) for call in self.reply.tool_calls]
+        return count_tokens(self.reply.content) + (count_tokens(calls) if calls else 0)
 
 
 class Format(ABC):
@@ -122,7 +124,7 @@ class Format(ABC):
         return data_of(event)
 
     @abstractmethod
-    def chat(self, path: str, query: str, body: Mapping[str, Any], asked: bytes) -> Chat:
+    def chat(self, path: str, query: str, body: Mapping[str, Any], request_bytes: bytes) -> Chat:
         """A request in the common form. Raises Refused: it is no request of this format."""
 
     def check(self, chat: Chat, path: str) -> None:  # noqa: B027 - not every service looks at the history
@@ -156,8 +158,8 @@ class Format(ABC):
     def question_digest(self, path: str, body: bytes) -> str:
         """A digest of what a request asks for, by which a log's answers are found. As a rule the body alone says it, as
         in the logs of the lab's own agent. Raises ValueError: the body is no JSON."""
-        said, found = parsed(body or b"null"), self.form.search(path)
-        return digest([found and found.groups(), said] if self.form.groups else said)
+        value, match = parse_json(body or b"null"), self.form.search(path)
+        return digest([match and match.groups(), value] if self.form.groups else value)
 
     def recalled(self, body: Mapping[str, Any], memory: Mapping[str, Any]) -> Mapping[str, Any]:  # noqa: ARG002
         """The request with what it leaves to the service's memory. Raises Refused: the memory does not hold it."""
@@ -182,13 +184,13 @@ class Format(ABC):
     def estimated(self, path: str, body: bytes, heard: ReadAnswer) -> tuple[int, int]:
         """The tokens of a request and of its answer, estimated as everywhere in the lab: one for four characters."""
         answer = 0
-        for each in (heard, *heard.others.values()):
-            calls = [function(name, arguments, "call_1_1") for name, arguments in each.calls.values()]
-            answer += tokens(each.text) + (tokens(calls) if calls else 0)
+        for choice in (heard, *heard.others.values()):
+            calls = [make_call(name, arguments, "call_1_1") for name, arguments in choice.calls.values()]
+            answer += count_tokens(choice.text) + (count_tokens(calls) if calls else 0)
         try:
-            return self.chat(path, "", parsed(body), body).tokens, answer
+            return self.chat(path, "", parse_json(body), body).tokens, answer
         except (ModelRefused, RecursionError, *UNREAD):
-            return tokens(body.decode("utf-8", "replace")), answer
+            return count_tokens(body.decode("utf-8", "replace")), answer
 
     def read_whole(self, value: Any) -> ReadAnswer:
         """Reads a whole reply by its JSON. One that cannot be read says nothing."""
@@ -209,19 +211,19 @@ class Format(ABC):
         return heard
 
 
-def objects(where: str, value: Any) -> list[Mapping[str, Any]]:
+def check_objects(field: str, value: Any) -> list[Mapping[str, Any]]:
     """The value as a list of objects; empty for None. Raises Refused: it is none."""
     if value is None:
         return []
-    if not isinstance(value, list) or not all(isinstance(each, Mapping) for each in value):
-        raise ModelRefused(400, f"{where}: value must be an array of objects")
+    if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
+        raise ModelRefused(400, f"{field}: value must be an array of objects")
     return value
 
 
-def texts(where: str, value: Any) -> list[str]:
+def check_texts(field: str, value: Any) -> list[str]:
     """The value as a list of texts; empty for None. Raises Refused: it is none."""
-    if not isinstance(value or [], list) or not all(isinstance(each, str) for each in value or ()):
-        raise ModelRefused(400, f"{where}: value must be an array of strings")
+    if not isinstance(value or [], list) or not all(isinstance(item, str) for item in value or ()):
+        raise ModelRefused(400, f"{field}: value must be an array of strings")
     return value or []
 
 
@@ -230,30 +232,30 @@ def text_in(content: Any) -> str:
     if isinstance(content, str):
         return content
     if isinstance(content, list):
-        return "".join(_text_of_part(part) for part in content)
+        return "".join(_text_of_part(piece) for piece in content)
     return "" if content is None else spelt(content)
 
 
-def _text_of_part(part: Any) -> str:
-    if isinstance(part, str):
-        return part
-    return str(part.get("text", "")) if isinstance(part, Mapping) else ""
+def _text_of_part(piece: Any) -> str:
+    if isinstance(piece, str):
+        return piece
+    return str(piece.get("text", "")) if isinstance(piece, Mapping) else ""
 
 
-def function(name: str, arguments: Any, call_id: str) -> dict[str, Any]:
+def make_call(name: str, arguments: Any, call_id: str) -> dict[str, Any]:
     """A call in the common form. `arguments`: JSON as text, or its value."""
-    said = arguments if isinstance(arguments, str) else spelt(arguments)
-    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": said}}
+    text = arguments if isinstance(arguments, str) else spelt(arguments)
+    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": text}}
 
 
-def system(told: str) -> list[dict[str, Any]]:
+def make_system_message(text: str) -> list[dict[str, Any]]:
     """The message of the system in the common form; none for an empty text."""
-    return [{"role": "system", "content": told}] if told else []
+    return [{"role": "system", "content": text}] if text else []
 
 
-def result(call_id: str, said: str, *, failed: bool = False) -> dict[str, Any]:
+def make_tool_result(call_id: str, text: str, *, failed: bool = False) -> dict[str, Any]:
     """A tool's result in the common form."""
-    return {"role": "tool", "tool_call_id": call_id, "content": said, **({"status": "error"} if failed else {})}
+    return {"role": "tool", "tool_call_id": call_id, "content": text, **({"status": "error"} if failed else {})}
 
 
 def turn(
@@ -266,23 +268,23 @@ def turn(
     return [*results, *([{"role": "user", "content": text}] if text or not results else [])]
 
 
-def joined(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def join_assistant(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The messages with neighbouring ones of the assistant made one, as text and calls of one turn are."""
-    found: list[dict[str, Any]] = []
+    merged: list[dict[str, Any]] = []
     for message in messages:
-        last = found[-1] if found else {}
+        last = merged[-1] if merged else {}
         if message["role"] == "assistant" == last.get("role"):
             last["content"] = f"{last.get('content') or ''}{message.get('content') or ''}"
             last["tool_calls"] = [*last.get("tool_calls", ()), *message.get("tool_calls", ())]
         else:
-            found.append(dict(message))
-    return found
+            merged.append(dict(message))
+    return merged
 
 
-def offered(name: str, description: Any, parameters: Any) -> dict[str, Any]:
+def make_tool(name: str, description: Any, parameters: Any) -> dict[str, Any]:
     """A tool in the common form."""
-    shown = parameters if isinstance(parameters, Mapping) else {"type": "object", "properties": {}}
-    return {"type": "function", "function": {"name": name, "description": str(description or ""), "parameters": shown}}
+    schema = parameters if isinstance(parameters, Mapping) else {"type": "object", "properties": {}}
+    return {"type": "function", "function": {"name": name, "description": str(description or ""), "parameters": schema}}
 
 
 def with_headers(error: ErrorReply, **headers: str) -> ErrorReply:

@@ -22,8 +22,8 @@ STATUSES = {
 
 
 def _error(status: int, message: str, details: Sequence[Mapping[str, Any]] = ()) -> ErrorReply:
-    said: dict[str, Any] = {"code": status, "message": message, "status": STATUSES.get(status, "UNKNOWN")}
-    return ErrorReply(status, {"error": {**said, **({"details": list(details)} if details else {})}})
+    body: dict[str, Any] = {"code": status, "message": message, "status": STATUSES.get(status, "UNKNOWN")}
+    return ErrorReply(status, {"error": {**body, **({"details": list(details)} if details else {})}})
 
 
 _RPC = "type.googleapis.com/google.rpc"
@@ -50,7 +50,7 @@ KNOWN = {
 
 def _role(message: Mapping[str, Any]) -> str:
     parts = message.get("parts")
-    if isinstance(parts, list) and any(isinstance(part, Mapping) and response_in(part) for part in parts):
+    if isinstance(parts, list) and any(isinstance(piece, Mapping) and response_in(piece) for piece in parts):
         return TOOL
     return "assistant" if message.get("role") == "model" else "user"
 
@@ -69,8 +69,8 @@ class GeminiAnswers(Answers):
     )
 
     def hear(self, heard: ReadAnswer, value: Any) -> None:
-        for each in value if isinstance(value, list) else [value]:
-            self.hear_event(heard, each)
+        for event in value if isinstance(value, list) else [value]:
+            self.hear_event(heard, event)
         if isinstance(value, Mapping) and not isinstance(_candidate(value).get("content"), Mapping):
             raise LookupError("content")
 
@@ -79,46 +79,46 @@ class GeminiAnswers(Answers):
         usage = value.get("usageMetadata") or {}
         heard.counted(usage.get("promptTokenCount"), usage.get("candidatesTokenCount"))
         candidate = _candidate(value)
-        for part in (candidate.get("content") or {}).get("parts") or ():
-            if "text" in part:
-                heard.text += part["text"]
-            elif call := part.get("functionCall"):
-                heard.called(len(heard.calls), call["name"], common.spelt(call.get("args") or {}), part)
+        for piece in (candidate.get("content") or {}).get("parts") or ():
+            if "text" in piece:
+                heard.text += piece["text"]
+            elif call := piece.get("functionCall"):
+                heard.called(len(heard.calls), call["name"], common.spelt(call.get("args") or {}), piece)
         heard.ended(candidate.get("finishReason"))
 
-    def with_said(self, value: Any, said: AnswerContent) -> dict[str, Any]:
+    def with_said(self, value: Any, content: AnswerContent) -> dict[str, Any]:
         first = value["candidates"][0]
-        parts: list[dict[str, Any]] = [{"text": said.text}] if said.text else []
-        for call in said.calls:
+        parts: list[dict[str, Any]] = [{"text": content.text}] if content.text else []
+        for call in content.calls:
             old = (call.native or {}).get("functionCall") or {}
-            made = {**old, "name": call.name, "args": call.values or {}}
-            parts.append({**(call.native or {}), "functionCall": made})
-        finish = self._finishes.get(said.finish, "STOP")
+            function_call = {**old, "name": call.name, "args": call.values or {}}
+            parts.append({**(call.native or {}), "functionCall": function_call})
+        finish = self._finishes.get(content.finish, "STOP")
         return {
             **value,
             "candidates": [{**first, "content": {**first["content"], "parts": parts}, "finishReason": finish}],
         }
 
-    def retold(self, events: Sequence[Any], said: AnswerContent) -> Iterator[dict[str, Any]]:
-        whole = self.with_said(self._joined(events), said)
-        first = whole["candidates"][0]
-        parts = [{"text": piece} for piece in pieces(said.text)]
-        parts += [part for part in first["content"]["parts"] if "functionCall" in part]
-        begun = {key: value for key, value in first.items() if key != "finishReason"}
-        for part in parts:
-            yield {**events[0], "candidates": [{**begun, "content": {**first["content"], "parts": [part]}}]}
-        yield {**whole, "candidates": [{**first, "content": {**first["content"], "parts": [{"text": ""}]}}]}
+    def retold(self, events: Sequence[Any], content: AnswerContent) -> Iterator[dict[str, Any]]:
+        full_answer = self.with_said(self._join_events(events), content)
+        first = full_answer["candidates"][0]
+        parts = [{"text": piece} for piece in pieces(content.text)]
+        parts += [item for item in first["content"]["parts"] if "functionCall" in item]
+        candidate = {key: value for key, value in first.items() if key != "finishReason"}
+        for item in parts:
+            yield {**events[0], "candidates": [{**candidate, "content": {**first["content"], "parts": [item]}}]}
+        yield {**full_answer, "candidates": [{**first, "content": {**first["content"], "parts": [{"text": ""}]}}]}
 
     @staticmethod
-    def _joined(events: Sequence[Any]) -> dict[str, Any]:
+    def _join_events(events: Sequence[Any]) -> dict[str, Any]:
         """The whole answer that the events make."""
         contents = [_candidate(event).get("content") or {} for event in events]
-        parts = [part for content in contents for part in content.get("parts") or ()]
+        parts = [piece for content in contents for piece in content.get("parts") or ()]
         content = {"role": "model", **contents[0], "parts": parts}
         return {**events[-1], "candidates": [{**_candidate(events[-1]), "content": content}]}
 
     def closing(self, events: Sequence[Any]) -> bytes:
-        return spelt_event(self.with_said(self._joined(events), AnswerContent("")))
+        return spelt_event(self.with_said(self._join_events(events), AnswerContent("")))
 
     def closes(self, event: bytes) -> bool:
         value = json_of(event)
@@ -130,8 +130,8 @@ class GeminiAnswers(Answers):
 
 def _candidate(event: Any) -> Mapping[str, Any]:
     """The first candidate of an event; an empty one if it has none."""
-    found: Mapping[str, Any] = (event.get("candidates") or [{}])[0]
-    return found
+    candidate: Mapping[str, Any] = (event.get("candidates") or [{}])[0]
+    return candidate
 
 
 class Gemini(common.Format):
@@ -141,29 +141,33 @@ class Gemini(common.Format):
     dialog = Dialog("contents", _role, _from_user, answers=GeminiAnswers())
     known, form = KNOWN, re.compile(r"/models/([^/:]+):(generateContent|streamGenerateContent)")
 
-    def chat(self, path: str, query: str, body: Mapping[str, Any], asked: bytes) -> common.Chat:
-        found = self.form.search(path)
-        assert found is not None
-        contents = common.objects("contents", body.get("contents"))
+    def chat(self, path: str, query: str, body: Mapping[str, Any], request_bytes: bytes) -> common.Chat:
+        match = self.form.search(path)
+        assert match is not None
+        contents = common.check_objects("contents", body.get("contents"))
         if not contents:
             raise common.ModelRefused(400, "* GenerateContentRequest.contents: contents is not specified")
-        told = body.get("systemInstruction") or body.get("system_instruction")
-        told = common.text_in(told.get("parts")) if isinstance(told, Mapping) else ""
-        messages = common.system(told)
+        instruction = body.get("systemInstruction") or body.get("system_instruction")
+        instruction = common.text_in(instruction.get("parts")) if isinstance(instruction, Mapping) else ""
+        messages = common.make_system_message(instruction)
         calls: list[tuple[str, str]] = []
         for number, content in enumerate(contents):
             messages += _messages(number, content, calls)
         config = body.get("toolConfig") or {}
         mode = (config.get("functionCallingConfig") or {}).get("mode") if isinstance(config, Mapping) else None
         tools = [
-            common.offered(str(each.get("name")), each.get("description"), _schema(_first(each, PARAMETERS)))
-            for tool in common.objects("tools", body.get("tools"))
-            for each in common.objects("functionDeclarations", _first(tool, DECLARATIONS))
+            common.make_tool(
+                str(declaration.get("name")), declaration.get("description"), _schema(_first(declaration, PARAMETERS))
+            )
+            for tool in common.check_objects("tools", body.get("tools"))
+            for declaration in common.check_objects("functionDeclarations", _first(tool, DECLARATIONS))
             if mode != "NONE"
         ]
-        streams = found[2].startswith("stream")
+        streams = match[2].startswith("stream")
         sse = "sse" in parse_qs(query).get("alt", [])
-        return common.Chat(unquote(found[1]), messages, tools, body, path.encode() + asked, events=streams, sse=sse)
+        return common.Chat(
+            unquote(match[1]), messages, tools, body, path.encode() + request_bytes, events=streams, sse=sse
+        )
 
     def check(self, chat: common.Chat, path: str) -> None:
         check_gemini(chat.model, path, chat.native["contents"])
@@ -177,7 +181,7 @@ class Gemini(common.Format):
         form = _first(config, ("responseSchema", "responseJsonSchema", "response_json_schema"))
         if kind not in ("text/plain", "application/json") or (form and kind == "text/plain"):
             raise common.ModelRefused(400, f"Response mime type {kind} is not supported with this response schema.")
-        names = tuple(common.texts("allowedFunctionNames", calling.get("allowedFunctionNames"))) or None
+        names = tuple(common.check_texts("allowedFunctionNames", calling.get("allowedFunctionNames"))) or None
         length = config.get("maxOutputTokens")
         if length is not None and (type(length) is not int or length < 1):
             raise common.ModelRefused(400, f"max_output_tokens must be positive, but is {length!s:.40}.")
@@ -186,7 +190,7 @@ class Gemini(common.Format):
             tools=names,
             forced=calling.get("mode") == "ANY",
             tokens_max=length,
-            stop=tuple(common.texts("stopSequences", config.get("stopSequences"))),
+            stop=tuple(common.check_texts("stopSequences", config.get("stopSequences"))),
         )
 
     def whole(self, answer: common.ModelAnswer) -> Any:
@@ -212,7 +216,7 @@ class Gemini(common.Format):
         parts: list[Any] = [{"text": piece} for piece in pieces(answer.reply.content)] + _calls(answer)
         parts = parts or [{"text": ""}]
         last = len(parts) - 1
-        chunks = (self._chunk(answer, [part], _finish(answer) if n == last else None) for n, part in enumerate(parts))
+        chunks = (self._chunk(answer, [item], _finish(answer) if n == last else None) for n, item in enumerate(parts))
         for number, chunk in enumerate(chunks):
             if answer.chat.sse:
                 yield f"data: {common.spelt(chunk)}\r\n\r\n".encode()
@@ -240,11 +244,12 @@ def _first(value: Mapping[str, Any], keys: Sequence[str]) -> Any:
 def _schema(value: Any) -> Any:
     """A schema with the names of its types in small letters, as JSON Schema spells them."""
     if isinstance(value, list):
-        return [_schema(each) for each in value]
+        return [_schema(entry) for entry in value]
     if not isinstance(value, Mapping):
         return value
     return {
-        key: each.lower() if key == "type" and isinstance(each, str) else _schema(each) for key, each in value.items()
+        key: entry.lower() if key == "type" and isinstance(entry, str) else _schema(entry)
+        for key, entry in value.items()
     }
 
 
@@ -253,39 +258,43 @@ def _finish(answer: common.ModelAnswer) -> str:
 
 
 def _calls(answer: common.ModelAnswer) -> list[dict[str, Any]]:
-    made: list[dict[str, Any]] = [
+    calls: list[dict[str, Any]] = [
         {"functionCall": {"name": call.name, "args": dict(call.arguments)}} for call in answer.reply.tool_calls
     ]
     # These models sign the first call of a turn, and refuse a history in which its signature is missing.
-    if made and SIGNS_CALLS.match(answer.chat.model):
-        made[0]["thoughtSignature"] = b64encode(answer.chat.id.encode()).decode()
-    return made
+    if calls and SIGNS_CALLS.match(answer.chat.model):
+        calls[0]["thoughtSignature"] = b64encode(answer.chat.id.encode()).decode()
+    return calls
 
 
 def _messages(number: int, content: Mapping[str, Any], calls: list[tuple[str, str]]) -> list[dict[str, Any]]:
     """A content in the common form. `calls`: the name and the id of each call that is not answered yet. A call without
     an id is answered by the first response with its name."""
-    text, made, results = "", [], []
-    for nth, part in enumerate(common.objects("contents.parts", content.get("parts"))):
-        call, answer = call_in(part), response_in(part)
+    text, function_calls, results = "", [], []
+    for nth, piece in enumerate(common.check_objects("contents.parts", content.get("parts"))):
+        call, answer = call_in(piece), response_in(piece)
         if isinstance(call, Mapping):
             calls.append((str(call.get("name")), str(call.get("id") or f"call_{number}_{nth}")))
-            made.append(common.function(calls[-1][0], call.get("args") or {}, calls[-1][1]))
+            function_calls.append(common.make_call(calls[-1][0], call.get("args") or {}, calls[-1][1]))
         elif isinstance(answer, Mapping):
             name = str(answer.get("name"))
-            known = [each for each in calls if answer.get("id") in (None, each[1]) and each[0] == name]
-            if known:
-                calls.remove(known[0])
-            call_id = known[0][1] if known else str(answer.get("id"))
+            open_calls = [
+                open_call for open_call in calls if answer.get("id") in (None, open_call[1]) and open_call[0] == name
+            ]
+            if open_calls:
+                calls.remove(open_calls[0])
+            call_id = open_calls[0][1] if open_calls else str(answer.get("id"))
             results.append(_result(call_id, answer.get("response")))
         else:
-            text += str(part.get("text") or "")
-    return common.turn(text, made, results, assistant=content.get("role") == "model")
+            text += str(piece.get("text") or "")
+    return common.turn(text, function_calls, results, assistant=content.get("role") == "model")
 
 
-def _result(call_id: str, said: Any) -> dict[str, Any]:
+def _result(call_id: str, response: Any) -> dict[str, Any]:
     """A tool's answer as text. The SDK wraps it into `result`, or `error` if the tool failed."""
-    key = next(iter(said)) if isinstance(said, Mapping) and len(said) == 1 else ""
+    key = next(iter(response)) if isinstance(response, Mapping) and len(response) == 1 else ""
     if key in ("result", "output", "error"):
-        said = said[key]
-    return common.result(call_id, said if isinstance(said, str) else common.spelt(said), failed=key == "error")
+        response = response[key]
+    return common.make_tool_result(
+        call_id, response if isinstance(response, str) else common.spelt(response), failed=key == "error"
+    )

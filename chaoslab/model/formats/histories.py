@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from chaoslab.model.formats.common import ModelRefused, objects
+from chaoslab.model.formats.common import ModelRefused, check_objects
 
 REPORTS = "https://github.com"
 
@@ -29,8 +29,8 @@ class Rule:
 
     def refusal(self, *named: Any) -> ModelRefused:
         """`named`: what words and place name, by number."""
-        place = self.param and self.param.format(*named)
-        return ModelRefused(400, self.words.format(*named), code=self.code, param=place)
+        param = self.param and self.param.format(*named)
+        return ModelRefused(400, self.words.format(*named), code=self.code, param=param)
 
 
 Table = Mapping[str, Rule]
@@ -89,35 +89,35 @@ _ID_MAX = 64
 
 def check_openai_chat(messages: Sequence[Mapping[str, Any]]) -> None:
     """Raises ModelRefused: OpenAI's chat completions refuse these messages."""
-    table, made, asked = OPENAI_CHAT, list[str](), 0
+    table, open_calls, call_index = OPENAI_CHAT, list[str](), 0
     answered: dict[str, int] = {}
-    for place, message in enumerate(messages):
+    for index, message in enumerate(messages):
         calls = message.get("tool_calls")
         if calls == []:
-            raise table["no calls"].refusal(place)
+            raise table["no calls"].refusal(index)
         for number, call in enumerate(calls or ()):
             if len(str(call.get("id"))) > _ID_MAX:
-                raise table["long id"].refusal(place, number, len(str(call["id"])))
+                raise table["long id"].refusal(index, number, len(str(call["id"])))
             if call["function"].get("name") == "":
-                raise table["no name"].refusal(place, number)
+                raise table["no name"].refusal(index, number)
         spoken = calls or any(message.get(key) for key in ("refusal", "audio", "function_call"))
         if message.get("content") is None and not (message["role"] == "assistant" and spoken):
-            raise table["no content"].refusal(place)
+            raise table["no content"].refusal(index)
         if message["role"] == "tool":
             answer = message["tool_call_id"]
-            if not made:
-                raise table["orphan"].refusal(place)
-            if answer not in made:
-                raise table["foreign id"].refusal(place, answer)
+            if not open_calls:
+                raise table["orphan"].refusal(index)
+            if answer not in open_calls:
+                raise table["foreign id"].refusal(index, answer)
             if answer in answered:
-                raise table["second result"].refusal(place, answer, answered[answer])
-            answered[answer] = place
-        elif set(made) - set(answered):
+                raise table["second result"].refusal(index, answer, answered[answer])
+            answered[answer] = index
+        elif set(open_calls) - set(answered):
             break
         else:
-            made, asked, answered = [str(call.get("id")) for call in calls or ()], place, {}
-    if missing := [each for each in made if each not in answered]:
-        raise table["no result"].refusal(asked, ", ".join(missing))
+            open_calls, call_index, answered = [str(call.get("id")) for call in calls or ()], index, {}
+    if missing := [call_id for call_id in open_calls if call_id not in answered]:
+        raise table["no result"].refusal(call_index, ", ".join(missing))
 
 
 OPENAI_RESPONSES: Table = {
@@ -168,31 +168,31 @@ _PARTS = ("content", "input_text")
 
 def check_openai_responses(items: Sequence[Mapping[str, Any]]) -> None:
     """Raises ModelRefused: OpenAI's responses refuse these items."""
-    table, made, known = OPENAI_RESPONSES, dict[str, bool](), set[str]()
-    for place, item in enumerate(items):
-        kind, call, own = item.get("type", "message"), str(item.get("call_id")), item.get("id")
-        if isinstance(own, str):
+    table, calls, ids = OPENAI_RESPONSES, dict[str, bool](), set[str]()
+    for index, item in enumerate(items):
+        kind, call, item_id = item.get("type", "message"), str(item.get("call_id")), item.get("id")
+        if isinstance(item_id, str):
             prefix = _PREFIXES.get(kind, "")
-            if not own.startswith(prefix):
-                raise table["form of id"].refusal(place, own, prefix)
-            if own in known:
-                raise table["second item"].refusal(own)
-            known.add(own)
+            if not item_id.startswith(prefix):
+                raise table["form of id"].refusal(index, item_id, prefix)
+            if item_id in ids:
+                raise table["second item"].refusal(item_id)
+            ids.add(item_id)
         if len(call) > _ID_MAX:
-            raise table["long id"].refusal(place, len(call))
+            raise table["long id"].refusal(index, len(call))
         if kind == "message" and item.get("role") == "assistant" and isinstance(item.get("content"), list):
-            for number, part in enumerate(objects("input.content", item["content"])):
-                if part.get("type") == "input_text":
-                    raise table["user's part"].refusal(place, number)
-        elif kind == "reasoning" and not _goes_on(items[place + 1 :]):
-            raise table["lone thought"].refusal(own)
+            for number, content_part in enumerate(check_objects("input.content", item["content"])):
+                if content_part.get("type") == "input_text":
+                    raise table["user's part"].refusal(index, number)
+        elif kind == "reasoning" and not _goes_on(items[index + 1 :]):
+            raise table["lone thought"].refusal(item_id)
         elif kind == "function_call":
-            made[call] = False
+            calls[call] = False
         elif kind == "function_call_output":
-            if call not in made:
+            if call not in calls:
                 raise table["orphan"].refusal(call)
-            made[call] = True
-    if (missing := next((call for call, answered in made.items() if not answered), None)) is not None:
+            calls[call] = True
+    if (missing := next((call for call, answered in calls.items() if not answered), None)) is not None:
         raise table["no result"].refusal(missing)
 
 
@@ -258,54 +258,54 @@ _ANTHROPIC_ID = re.compile(r"[a-zA-Z0-9_-]+")
 def check_anthropic(model: str, messages: Sequence[Mapping[str, Any]]) -> None:
     """Raises ModelRefused: Anthropic's messages refuse these. A signature is only checked for its form: no model here
     thinks, so each comes from elsewhere."""
-    table, made, seen = ANTHROPIC, list[str](), set[str]()
-    for place, message in enumerate(messages):
+    table, open_calls, call_ids = ANTHROPIC, list[str](), set[str]()
+    for index, message in enumerate(messages):
         content = message.get("content")
-        final = place == len(messages) - 1 and message["role"] == "assistant"
+        final = index == len(messages) - 1 and message["role"] == "assistant"
         if not content and not final:
-            raise table["no content"].refusal(place)
+            raise table["no content"].refusal(index)
         blocks = [block for block in content if isinstance(block, Mapping)] if isinstance(content, list) else []
         answered: list[str] = []
         for number, block in enumerate(blocks):
-            kind, own = block.get("type"), str(block.get("tool_use_id"))
+            kind, call_id = block.get("type"), str(block.get("tool_use_id"))
             if kind == "tool_result":
                 if message["role"] != "user":
-                    raise table["user's result"].refusal(place)
-                if own not in made:
-                    raise table["orphan"].refusal(place, number, own)
-                if own in answered:
-                    raise table["second result"].refusal(place, number, own)
+                    raise table["user's result"].refusal(index)
+                if call_id not in open_calls:
+                    raise table["orphan"].refusal(index, number, call_id)
+                if call_id in answered:
+                    raise table["second result"].refusal(index, number, call_id)
                 if number == len(answered):  # the results come first
-                    answered.append(own)
+                    answered.append(call_id)
             else:
-                _check_block(place, number, block, seen)
-        if missing := [each for each in made if each not in answered]:
-            raise table["no result"].refusal(place - 1, ", ".join(missing))
-        made = [str(block.get("id")) for block in blocks if block.get("type") == "tool_use"]
-    if made:
-        raise table["no result"].refusal(len(messages) - 1, ", ".join(made))
+                _check_block(index, number, block, call_ids)
+        if missing := [open_call for open_call in open_calls if open_call not in answered]:
+            raise table["no result"].refusal(index - 1, ", ".join(missing))
+        open_calls = [str(block.get("id")) for block in blocks if block.get("type") == "tool_use"]
+    if open_calls:
+        raise table["no result"].refusal(len(messages) - 1, ", ".join(open_calls))
     if messages[-1]["role"] == "assistant" and _WITHOUT_PREFILL.match(model):
         raise table["last turn"].refusal()
 
 
-def _check_block(place: int, number: int, block: Mapping[str, Any], seen: set[str]) -> None:
+def _check_block(index: int, number: int, block: Mapping[str, Any], call_ids: set[str]) -> None:
     """`seen`: the ids of the calls so far; that of this one is added."""
-    table, kind, own = ANTHROPIC, block.get("type"), str(block.get("id"))
+    table, kind, block_id = ANTHROPIC, block.get("type"), str(block.get("id"))
     if kind == "text" and not block.get("text"):
         raise table["empty text"].refusal()
     if kind == "tool_use":
-        if not _ANTHROPIC_ID.fullmatch(own):
-            raise table["form of id"].refusal(place, number)
-        if own in seen:
-            raise table["second call"].refusal(place, number)
-        seen.add(own)
+        if not _ANTHROPIC_ID.fullmatch(block_id):
+            raise table["form of id"].refusal(index, number)
+        if block_id in call_ids:
+            raise table["second call"].refusal(index, number)
+        call_ids.add(block_id)
     if kind == "thinking":
         if "signature" not in block:
-            raise table["no signature"].refusal(place, number)
+            raise table["no signature"].refusal(index, number)
         try:
             base64.b64decode(block["signature"] or "=", validate=True)
         except (TypeError, ValueError, binascii.Error):
-            raise table["wrong signature"].refusal(place, number) from None
+            raise table["wrong signature"].refusal(index, number) from None
 
 
 _MORE = "Learn more: https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/gemini"
@@ -357,30 +357,30 @@ SIGNS_CALLS = re.compile(r"gemini-[3-9]")
 
 def check_gemini(model: str, path: str, contents: Sequence[Mapping[str, Any]]) -> None:
     """Raises ModelRefused: Gemini refuses these contents. `path`: of the request; Vertex AI's is another."""
-    table, wanted, before, vertex = GEMINI, 0, "model", "/publishers/" in path
-    current = max((at for at, each in enumerate(contents) if _is_request(each)), default=0)
-    for place, content in enumerate(contents):
+    table, results_expected, before, vertex = GEMINI, 0, "model", "/publishers/" in path
+    current = max((at for at, content_ in enumerate(contents) if _is_request(content_)), default=0)
+    for index, content in enumerate(contents):
         role = content.get("role", "user")
         if role not in _ROLES:
             raise table["role"].refusal()
-        parts = objects("contents.parts", content.get("parts"))
+        parts = check_objects("contents.parts", content.get("parts"))
         if not parts:
-            raise table["no parts at Vertex" if vertex else "no parts"].refusal(place)
-        if vertex and any(part.get("text") == "" and len(part) == 1 for part in parts):
+            raise table["no parts at Vertex" if vertex else "no parts"].refusal(index)
+        if vertex and any(piece.get("text") == "" and len(piece) == 1 for piece in parts):
             raise table["empty text at Vertex"].refusal()
-        answers = sum(isinstance(response_in(part), Mapping) for part in parts)
-        if answers and not wanted:
+        answers = sum(isinstance(response_in(piece), Mapping) for piece in parts)
+        if answers and not results_expected:
             raise table["orphan"].refusal()
-        if answers != wanted:
+        if answers != results_expected:
             raise table["no result"].refusal()
-        calls = [part for part in parts if isinstance(call_in(part), Mapping)]
-        wanted = len(calls)
+        calls = [piece for piece in parts if isinstance(call_in(piece), Mapping)]
+        results_expected = len(calls)
         if calls and before == "model":
             raise table["early call"].refusal()
-        if calls and place > current and SIGNS_CALLS.match(model) and not _signature(calls[0]):
-            raise table["no signature"].refusal(call_in(calls[0]).get("name"), place + 1)
+        if calls and index > current and SIGNS_CALLS.match(model) and not _signature(calls[0]):
+            raise table["no signature"].refusal(call_in(calls[0]).get("name"), index + 1)
         before = role
-    if wanted:
+    if results_expected:
         raise table["no result"].refusal()
     if before == "model" and _WITHOUT_MODEL_TURN.match(model):
         raise table["last turn"].refusal()
@@ -388,20 +388,20 @@ def check_gemini(model: str, path: str, contents: Sequence[Mapping[str, Any]]) -
 
 def _is_request(content: Mapping[str, Any]) -> bool:
     """True for a turn of the user's own, with which signatures of earlier calls are no longer wanted."""
-    parts = objects("contents.parts", content.get("parts"))
-    return content.get("role", "user") == "user" and not any(response_in(part) for part in parts)
+    parts = check_objects("contents.parts", content.get("parts"))
+    return content.get("role", "user") == "user" and not any(response_in(piece) for piece in parts)
 
 
-def call_in(part: Mapping[str, Any]) -> Any:
-    return part.get("functionCall") or part.get("function_call")
+def call_in(piece: Mapping[str, Any]) -> Any:
+    return piece.get("functionCall") or piece.get("function_call")
 
 
-def response_in(part: Mapping[str, Any]) -> Any:
-    return part.get("functionResponse") or part.get("function_response")
+def response_in(piece: Mapping[str, Any]) -> Any:
+    return piece.get("functionResponse") or piece.get("function_response")
 
 
-def _signature(part: Mapping[str, Any]) -> Any:
-    return part.get("thoughtSignature") or part.get("thought_signature")
+def _signature(piece: Mapping[str, Any]) -> Any:
+    return piece.get("thoughtSignature") or piece.get("thought_signature")
 
 
 BEDROCK: Table = {
@@ -427,19 +427,19 @@ BEDROCK: Table = {
 
 def check_bedrock(messages: Sequence[Mapping[str, Any]]) -> None:
     """Raises ModelRefused: Bedrock's converse refuses these messages."""
-    table, made, before = BEDROCK, set[str](), "assistant"
+    table, open_calls, before = BEDROCK, set[str](), "assistant"
     if messages[0].get("role") != "user":
         raise table["first turn"].refusal()
-    for place, message in enumerate([*messages, {"role": "", "content": []}]):
+    for index, message in enumerate([*messages, {"role": "", "content": []}]):
         if message.get("role") == before:
             raise table["two turns"].refusal()
-        blocks = objects("messages.content", message.get("content"))
-        results = {str(each["toolResult"].get("toolUseId")) for each in blocks if "toolResult" in each}
-        if results - made:
-            raise table["orphan"].refusal(place)
-        if made - results:
-            raise table["no result"].refusal(place, ", ".join(sorted(made - results)))
-        made = {str(each["toolUse"].get("toolUseId")) for each in blocks if "toolUse" in each}
+        blocks = check_objects("messages.content", message.get("content"))
+        results = {str(block["toolResult"].get("toolUseId")) for block in blocks if "toolResult" in block}
+        if results - open_calls:
+            raise table["orphan"].refusal(index)
+        if open_calls - results:
+            raise table["no result"].refusal(index, ", ".join(sorted(open_calls - results)))
+        open_calls = {str(block["toolUse"].get("toolUseId")) for block in blocks if "toolUse" in block}
         before = str(message.get("role"))
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from chaoslab.core.service_spec import CONTEXT_LENGTH, ErrorReply
 from chaoslab.model import _errors
 from chaoslab.model._chat import text_of
-from chaoslab.model._completion import Completion, wrong
+from chaoslab.model._completion import Completion, find_error
 from chaoslab.model.formats.common import QUOTA, Chat, Constraints, Format, ModelAnswer, ModelRefused, with_headers
 from chaoslab.model.formats.constraints import CHAT, GROQ, Names, read_openai
 from chaoslab.model.formats.histories import check_openai_chat
@@ -56,11 +56,11 @@ class OpenaiChat(Format):
     known: ClassVar[Mapping[int, ErrorReply]] = KNOWN
     listed, form = "data", re.compile(r"/chat/completions\Z")
 
-    def chat(self, path: str, query: str, body: Mapping[str, Any], asked: bytes) -> Chat:  # noqa: ARG002
-        if message := wrong(body):
+    def chat(self, path: str, query: str, body: Mapping[str, Any], request_bytes: bytes) -> Chat:  # noqa: ARG002
+        if message := find_error(body):
             raise ModelRefused(400, message)
         tools = [] if body.get("tool_choice") == "none" else body.get("tools") or []
-        return Chat(body["model"], body["messages"], tools, body, asked, events=body.get("stream") is True)
+        return Chat(body["model"], body["messages"], tools, body, request_bytes, events=body.get("stream") is True)
 
     def check(self, chat: Chat, path: str) -> None:  # noqa: ARG002
         check_openai_chat(chat.messages)
@@ -69,8 +69,8 @@ class OpenaiChat(Format):
         return self._constraints(chat, CHAT)
 
     def _constraints(self, chat: Chat, names: Names) -> Constraints:
-        said = "".join(text_of(message) for message in chat.messages)
-        return read_openai(chat.native, names, chat.native.get("response_format"), said)
+        messages_text = "".join(text_of(message) for message in chat.messages)
+        return read_openai(chat.native, names, chat.native.get("response_format"), messages_text)
 
     def whole(self, answer: ModelAnswer) -> Any:
         return self._completion(answer).whole(answer.created)
@@ -105,10 +105,10 @@ class GroqChat(OpenaiChat):
         """Takes any history: no report shows that Groq refuses one."""
 
     def constraints(self, chat: Chat) -> Constraints:
-        found = self._constraints(chat, GROQ)
-        if found.answers > 1:
+        constraints_ = self._constraints(chat, GROQ)
+        if constraints_.answers > 1:
             raise ModelRefused(400, "'n' : number must be at most 1", param="n")
-        return found
+        return constraints_
 
     def _completion(self, answer: ModelAnswer) -> Completion:
         return Completion(answer.chat.native, answer.chat.asked, reply=answer.reply)

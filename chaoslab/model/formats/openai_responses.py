@@ -62,18 +62,18 @@ class ResponsesAnswers(Answers):
         elif kind in self.ends:
             self.hear(heard, value["response"])
 
-    def with_said(self, value: Any, said: AnswerContent) -> dict[str, Any]:
+    def with_said(self, value: Any, content: AnswerContent) -> dict[str, Any]:
         items: list[dict[str, Any]] = []
-        if said.text or not said.calls:
-            part = {"type": "output_text", "text": said.text, "annotations": []}
+        if content.text or not content.calls:
+            text_part = {"type": "output_text", "text": content.text, "annotations": []}
             old: Mapping[str, Any] = next((item for item in value["output"] if item.get("type") == "message"), {})
             new = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", **old}
-            items.append({**new, "content": [part]})
-        for number, call in enumerate(said.calls):
-            made = {"type": "function_call", "status": "completed", **(call.native or {})}
-            made |= {key: new_id(call, said.calls, number, key) for key in ("id", "call_id")}
-            items.append({**made, "name": call.name, "arguments": call.arguments})
-        reason = self._reasons.get(said.finish)
+            items.append({**new, "content": [text_part]})
+        for number, call in enumerate(content.calls):
+            item_ = {"type": "function_call", "status": "completed", **(call.native or {})}
+            item_ |= {key: new_id(call, content.calls, number, key) for key in ("id", "call_id")}
+            items.append({**item_, "name": call.name, "arguments": call.arguments})
+        reason = self._reasons.get(content.finish)
         ended = (
             {"status": "incomplete", "incomplete_details": {"reason": reason}} if reason else {"status": "completed"}
         )
@@ -82,24 +82,28 @@ class ResponsesAnswers(Answers):
     def content_of(self, events: Sequence[Any]) -> AnswerContent | None:
         return super().content_of(events) if events and events[-1]["type"] in self.ends else None
 
-    def retold(self, events: Sequence[Any], said: AnswerContent) -> Iterator[dict[str, Any]]:
-        response = self.with_said(events[-1]["response"], said)
+    def retold(self, events: Sequence[Any], content: AnswerContent) -> Iterator[dict[str, Any]]:
+        response = self.with_said(events[-1]["response"], content)
         kind = "response.incomplete" if response["status"] == "incomplete" else "response.completed"
-        begun = [event for event in events if event["type"] in BEGINNING]
+        first_events = [event for event in events if event["type"] in BEGINNING]
         items = (pair for index, item in enumerate(response["output"]) for pair in _item_events(index, item))
-        told = [*begun, *({"type": name, **more} for name, more in items), {"type": kind, "response": response}]
-        for number, event in enumerate(told):
+        all_events = [
+            *first_events,
+            *({"type": name, **fields} for name, fields in items),
+            {"type": kind, "response": response},
+        ]
+        for number, event in enumerate(all_events):
             yield {**event, "sequence_number": number}
 
     def closing(self, events: Sequence[Any]) -> bytes:
-        begun = events[0]["response"]
+        response = events[0]["response"]
         text = "".join(event["delta"] for event in events if event["type"] == "response.output_text.delta")
-        last = {"type": "response.completed", "response": self.with_said(begun, AnswerContent(text))}
+        last = {"type": "response.completed", "response": self.with_said(response, AnswerContent(text))}
         return spelt_event({**last, "sequence_number": len(events)})
 
     def failing(self, events: Sequence[Any]) -> bytes:
-        said = {"code": "server_error", "message": CHAT_FAILED["message"], "param": None}
-        return spelt_event({"type": "error", **said, "sequence_number": len(events)})
+        error = {"code": "server_error", "message": CHAT_FAILED["message"], "param": None}
+        return spelt_event({"type": "error", **error, "sequence_number": len(events)})
 
 
 @dataclass(frozen=True)
@@ -111,39 +115,44 @@ class StoredResponse:
 
     @property
     def output(self) -> Sequence[Mapping[str, Any]]:
-        found: Sequence[Mapping[str, Any]] = self.value["output"]
-        return found
+        output_: Sequence[Mapping[str, Any]] = self.value["output"]
+        return output_
 
 
 STORED = re.compile(r"/responses/(resp_[^/]+)(/input_items)?\Z")
 """The paths of stored responses. Groups: the id, and its input."""
 
 
-def stored_response(memory: dict[str, Any], method: str, own: str, part: str | None) -> Any:
+def stored_response(memory: dict[str, Any], method: str, response_id: str, subpath: str | None) -> Any:
     """The JSON of a stored response, or of its input; what is deleted is gone. Raises Refused: there is none."""
-    kept = memory.get(own)
-    if not isinstance(kept, StoredResponse):
-        raise common.ModelRefused(404, f"Response with id '{own:.60}' not found.")
-    if method == "DELETE" and part is None:
-        del memory[own]
-        return {"id": own, "object": "response", "deleted": True}
+    stored = memory.get(response_id)
+    if not isinstance(stored, StoredResponse):
+        raise common.ModelRefused(404, f"Response with id '{response_id:.60}' not found.")
+    if method == "DELETE" and subpath is None:
+        del memory[response_id]
+        return {"id": response_id, "object": "response", "deleted": True}
     if method != "GET":
         raise common.ModelRefused(405, f"Method {method} is not allowed here.")
-    if part is None:
-        return kept.value
-    items = [{"id": f"msg_{number}", "type": "message", **item} for number, item in enumerate(kept.items)]
+    if subpath is None:
+        return stored.value
+    items = [{"id": f"msg_{number}", "type": "message", **item} for number, item in enumerate(stored.items)]
     return {"object": "list", "data": items, "first_id": items[0]["id"], "last_id": items[-1]["id"], "has_more": False}
 
 
-def _referred(item: Mapping[str, Any], memory: Mapping[str, Any]) -> Mapping[str, Any]:
+def _resolve_reference(item: Mapping[str, Any], memory: Mapping[str, Any]) -> Mapping[str, Any]:
     """The item that a reference names. Raises Refused: the service keeps none of this id."""
     if item.get("type") != "item_reference":
         return item
-    kept = (each for one in memory.values() if isinstance(one, StoredResponse) for each in (*one.items, *one.output))
-    found = next((each for each in kept if each.get("id") == item.get("id")), None)
-    if found is None:
+    stored_items = (
+        stored_item
+        for stored in memory.values()
+        if isinstance(stored, StoredResponse)
+        for stored_item in (*stored.items, *stored.output)
+    )
+    match = next((stored_item for stored_item in stored_items if stored_item.get("id") == item.get("id")), None)
+    if match is None:
         raise OPENAI_RESPONSES["unknown item"].refusal(item.get("id"))
-    return found
+    return match
 
 
 class OpenaiResponses(OpenaiChat):
@@ -154,58 +163,60 @@ class OpenaiResponses(OpenaiChat):
     known = {**OpenaiChat.known, CONTEXT_LENGTH: TOO_LONG}  # noqa: RUF012 - which nobody changes
     form = re.compile(r"/responses\Z")
 
-    def chat(self, path: str, query: str, body: Mapping[str, Any], asked: bytes) -> common.Chat:  # noqa: ARG002
+    def chat(self, path: str, query: str, body: Mapping[str, Any], request_bytes: bytes) -> common.Chat:  # noqa: ARG002
         if not isinstance(body.get("model"), str):
             raise common.ModelRefused(400, "Missing required parameter: 'model'.", code="missing_required_parameter")
-        items = _items(body.get("input"))
+        items = _list_items(body.get("input"))
         if not items:
             raise common.ModelRefused(400, "One of 'input' or 'previous_response_id' or 'prompt' must be provided.")
-        told = body.get("instructions")
-        messages = common.system(told if isinstance(told, str) else "")
-        messages += common.joined([message for item in items if (message := _message(item))])
+        instructions = body.get("instructions")
+        messages = common.make_system_message(instructions if isinstance(instructions, str) else "")
+        messages += common.join_assistant([message for item in items if (message := _convert_item(item))])
         tools = [
-            common.offered(str(tool.get("name")), tool.get("description"), tool.get("parameters"))
-            for tool in common.objects("tools", body.get("tools"))
+            common.make_tool(str(tool.get("name")), tool.get("description"), tool.get("parameters"))
+            for tool in common.check_objects("tools", body.get("tools"))
             if tool.get("type") == "function" and body.get("tool_choice") != "none"
         ]
-        return common.Chat(body["model"], messages, tools, body, asked, events=body.get("stream") is True)
+        return common.Chat(body["model"], messages, tools, body, request_bytes, events=body.get("stream") is True)
 
     def check(self, chat: common.Chat, path: str) -> None:  # noqa: ARG002
-        check_openai_responses(_items(chat.native.get("input")))
+        check_openai_responses(_list_items(chat.native.get("input")))
 
     def constraints(self, chat: common.Chat) -> common.Constraints:
-        said, text = "".join(text_of(message) for message in chat.messages), chat.native.get("text")
-        return read_openai(chat.native, RESPONSES, text.get("format") if isinstance(text, Mapping) else None, said)
+        messages_text, text = "".join(text_of(message) for message in chat.messages), chat.native.get("text")
+        return read_openai(
+            chat.native, RESPONSES, text.get("format") if isinstance(text, Mapping) else None, messages_text
+        )
 
     def recalled(self, body: Mapping[str, Any], memory: Mapping[str, Any]) -> Mapping[str, Any]:
-        before, items = body.get("previous_response_id"), _items(body.get("input"))
+        before, items = body.get("previous_response_id"), _list_items(body.get("input"))
         if any(item.get("type") == "item_reference" for item in items):
-            body = {**body, "input": [_referred(item, memory) for item in items]}
+            body = {**body, "input": [_resolve_reference(item, memory) for item in items]}
         if before is None:
             return body
         if before not in memory:
             raise common.ModelRefused(
                 400, f"Previous response with id '{before!s:.60}' not found.", code="previous_response_not_found"
             )
-        return {**body, "input": [*memory[before].items, *memory[before].output, *_items(body.get("input"))]}
+        return {**body, "input": [*memory[before].items, *memory[before].output, *_list_items(body.get("input"))]}
 
     def remember(self, answer: common.ModelAnswer, memory: dict[str, Any]) -> None:
-        asked = answer.chat.native
-        if asked.get("store") is not False:
-            memory[f"resp_{answer.chat.id}"] = StoredResponse(_items(asked.get("input")), self.whole(answer))
+        request = answer.chat.native
+        if request.get("store") is not False:
+            memory[f"resp_{answer.chat.id}"] = StoredResponse(_list_items(request.get("input")), self.whole(answer))
 
     def correct(self, memory: dict[str, Any], body: bytes, heard: ReadAnswer) -> None:
-        own = f"resp_{common.id_of(body)}"
-        if isinstance(kept := memory.get(own), StoredResponse):
-            value = self.dialog.answers.with_said(kept.value, self.dialog.answers.content(heard))
-            memory[own] = replace(kept, value=value)
+        response_id = f"resp_{common.id_of(body)}"
+        if isinstance(stored := memory.get(response_id), StoredResponse):
+            value = self.dialog.answers.with_said(stored.value, self.dialog.answers.content(heard))
+            memory[response_id] = replace(stored, value=value)
 
     def whole(self, answer: common.ModelAnswer) -> Any:
-        return self._response(answer, _output(answer))
+        return self._response(answer, _render_output(answer))
 
     def _response(self, answer: common.ModelAnswer, output: list[dict[str, Any]] | None) -> dict[str, Any]:
         """The response, complete with its output or, with None, before it."""
-        asked, done, cut = answer.chat.native, output is not None, answer.reply.finish == "length"
+        request, is_done, cut = answer.chat.native, output is not None, answer.reply.finish == "length"
         used = {
             "input_tokens": answer.chat.tokens,
             "input_tokens_details": {"cached_tokens": 0},
@@ -217,81 +228,81 @@ class OpenaiResponses(OpenaiChat):
             "id": f"resp_{answer.chat.id}",
             "object": "response",
             "created_at": answer.created,
-            "status": ("incomplete" if cut else "completed") if done else "in_progress",
+            "status": ("incomplete" if cut else "completed") if is_done else "in_progress",
             "background": False,
             "error": None,
-            "incomplete_details": {"reason": "max_output_tokens"} if done and cut else None,
-            "instructions": asked.get("instructions"),
-            "max_output_tokens": asked.get("max_output_tokens"),
+            "incomplete_details": {"reason": "max_output_tokens"} if is_done and cut else None,
+            "instructions": request.get("instructions"),
+            "max_output_tokens": request.get("max_output_tokens"),
             "model": answer.chat.model,
             "output": output or [],
-            "parallel_tool_calls": asked.get("parallel_tool_calls", True),
-            "previous_response_id": asked.get("previous_response_id"),
+            "parallel_tool_calls": request.get("parallel_tool_calls", True),
+            "previous_response_id": request.get("previous_response_id"),
             "reasoning": {"effort": None, "summary": None},
-            "store": asked.get("store", True),
-            "temperature": asked.get("temperature", 1.0),
-            "text": asked.get("text") or {"format": {"type": "text"}},
-            "tool_choice": asked.get("tool_choice", "auto"),
-            "tools": asked.get("tools") or [],
-            "top_p": asked.get("top_p", 1.0),
+            "store": request.get("store", True),
+            "temperature": request.get("temperature", 1.0),
+            "text": request.get("text") or {"format": {"type": "text"}},
+            "tool_choice": request.get("tool_choice", "auto"),
+            "tools": request.get("tools") or [],
+            "top_p": request.get("top_p", 1.0),
             "truncation": "disabled",
-            "usage": used if done else None,
-            "metadata": asked.get("metadata") or {},
+            "usage": used if is_done else None,
+            "metadata": request.get("metadata") or {},
         }
 
     def stream(self, answer: common.ModelAnswer) -> Iterator[bytes]:
-        output = _output(answer)
-        for number, (kind, more) in enumerate(self._events(answer, output)):
-            event = {"type": kind, "sequence_number": number, **more}
+        output = _render_output(answer)
+        for number, (kind, fields) in enumerate(self._events(answer, output)):
+            event = {"type": kind, "sequence_number": number, **fields}
             yield spelt_event(event)
 
     def _events(self, answer: common.ModelAnswer, output: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
-        begun = self._response(answer, None)
-        yield "response.created", {"response": begun}
-        yield "response.in_progress", {"response": begun}
+        response = self._response(answer, None)
+        yield "response.created", {"response": response}
+        yield "response.in_progress", {"response": response}
         for index, item in enumerate(output):
             yield from _item_events(index, item)
-        whole = self._response(answer, output)
-        yield f"response.{whole['status']}", {"response": whole}
+        full_response = self._response(answer, output)
+        yield f"response.{full_response['status']}", {"response": full_response}
 
 
-def _items(given: Any) -> list[Mapping[str, Any]]:
-    return [{"role": "user", "content": given}] if isinstance(given, str) else common.objects("input", given)
+def _list_items(input_: Any) -> list[Mapping[str, Any]]:
+    return [{"role": "user", "content": input_}] if isinstance(input_, str) else common.check_objects("input", input_)
 
 
-def _message(item: Mapping[str, Any]) -> dict[str, Any] | None:
+def _convert_item(item: Mapping[str, Any]) -> dict[str, Any] | None:
     """An item in the common form; None for one that says nothing, such as a thought."""
     kind = item.get("type", "message")
     if kind == "message":
         role = str(item.get("role"))
         if role not in ("user", "assistant", "system", "developer"):
-            known = "Supported values are: 'assistant', 'system', 'developer', and 'user'."
-            raise common.ModelRefused(400, f"Invalid value: '{role:.40}'. {known}", code="invalid_value")
+            values_text = "Supported values are: 'assistant', 'system', 'developer', and 'user'."
+            raise common.ModelRefused(400, f"Invalid value: '{role:.40}'. {values_text}", code="invalid_value")
         return {"role": role, "content": common.text_in(item.get("content"))}
     call = str(item.get("call_id"))
     if kind == "function_call":
-        made = common.function(str(item.get("name")), item.get("arguments") or "{}", call)
-        return {"role": "assistant", "content": "", "tool_calls": [made]}
+        function_call = common.make_call(str(item.get("name")), item.get("arguments") or "{}", call)
+        return {"role": "assistant", "content": "", "tool_calls": [function_call]}
     if kind == "function_call_output":
-        return common.result(call, common.text_in(item.get("output")))
+        return common.make_tool_result(call, common.text_in(item.get("output")))
     return None
 
 
-def _output(answer: common.ModelAnswer) -> list[dict[str, Any]]:
+def _render_output(answer: common.ModelAnswer) -> list[dict[str, Any]]:
     """The items of an answer: its text, then its calls."""
-    found: list[dict[str, Any]] = []
+    items: list[dict[str, Any]] = []
     if answer.reply.content or not answer.reply.tool_calls:
-        part = {"type": "output_text", "annotations": [], "logprobs": [], "text": answer.reply.content}
-        found.append(
+        text_part = {"type": "output_text", "annotations": [], "logprobs": [], "text": answer.reply.content}
+        items.append(
             {
                 "id": f"msg_{answer.chat.id}",
                 "type": "message",
                 "status": "completed",
                 "role": "assistant",
-                "content": [part],
+                "content": [text_part],
             }
         )
-    return [*found, *(_call(number, call, answer.chat.id) for number, call in enumerate(answer.reply.tool_calls))]
+    return [*items, *(_call(number, call, answer.chat.id) for number, call in enumerate(answer.reply.tool_calls))]
 
 
 def _call(number: int, call: ToolCall, about: str) -> dict[str, Any]:
@@ -304,19 +315,19 @@ def _call(number: int, call: ToolCall, about: str) -> dict[str, Any]:
 def _item_events(index: int, item: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """The events of one item, from the first to the last."""
     at: dict[str, Any] = {"item_id": item["id"], "output_index": index}
-    begun = {**item, "status": "in_progress"}
+    item_start = {**item, "status": "in_progress"}
     if item["type"] == "function_call":
-        yield "response.output_item.added", {"output_index": index, "item": {**begun, "arguments": ""}}
+        yield "response.output_item.added", {"output_index": index, "item": {**item_start, "arguments": ""}}
         for piece in halves(item["arguments"]):
             yield "response.function_call_arguments.delta", {**at, "delta": piece}
         yield "response.function_call_arguments.done", {**at, "name": item["name"], "arguments": item["arguments"]}
     else:
-        (part,) = item["content"]
+        (text_part,) = item["content"]
         at["content_index"] = 0
-        yield "response.output_item.added", {"output_index": index, "item": {**begun, "content": []}}
-        yield "response.content_part.added", {**at, "part": {**part, "text": ""}}
-        for piece in pieces(part["text"]):
+        yield "response.output_item.added", {"output_index": index, "item": {**item_start, "content": []}}
+        yield "response.content_part.added", {**at, "part": {**text_part, "text": ""}}
+        for piece in pieces(text_part["text"]):
             yield "response.output_text.delta", {**at, "delta": piece, "logprobs": []}
-        yield "response.output_text.done", {**at, "text": part["text"], "logprobs": []}
-        yield "response.content_part.done", {**at, "part": part}
+        yield "response.output_text.done", {**at, "text": text_part["text"], "logprobs": []}
+        yield "response.content_part.done", {**at, "part": text_part}
     yield "response.output_item.done", {"output_index": index, "item": item}

@@ -29,31 +29,31 @@ def read(clause: str, draft: Draft) -> bool:
     if re.search(r"\d{4}-\d\d-\d\d|^(?:schedule|book)\b", clause, re.I):
         return False
     if colder := re.match(r"how (?:much|many degrees) (colder|cooler|warmer|hotter)\b", clause, re.I):
-        named = weather.cities(clause)
+        named = weather.find_cities(clause)
         if len(named) == 2:
             weather.read(f"temperature in {' and '.join(named)}", draft)
             draft.last = draft.last[::-1] if colder[1].lower() in ("colder", "cooler") else draft.last
-            return _over("difference", draft)
+            return _aggregate_results("difference", draft)
     if (match := _A_TEMPERATURE.search(clause)) and re.search(r"\d", clause):
         through = expression(draft.plain(clause.replace(match[0], "it")), it=True)
         if through and IT in through and weather.read(match[0], draft):
-            return _with_it(through, draft)
+            return _calculate_with_it(through, draft)
     if match := _OF_TEMPERATURES.search(clause):
-        cities = weather.cities(clause)
+        cities = weather.find_cities(clause)
         if len(cities) > 1 or (cities and match[1].lower() not in ("add",)):
             weather.read(f"temperature in {' and '.join(cities)}", draft)
-            return _over(match[1].lower(), draft)
+            return _aggregate_results(match[1].lower(), draft)
     if (match := _OF_THEM.search(clause)) and draft.last and not re.search(r"\d", clause):
-        return _over(next(group for group in match.groups() if group).lower(), draft)
+        return _aggregate_results(next(group for group in match.groups() if group).lower(), draft)
     written = expression(draft.plain(clause))
     bare = re.fullmatch(r"[\s\d.+*/()^%=?-]+", clause)
-    if written is None or not (ASKING.search(clause) or bare or _mostly(written, clause)):
+    if written is None or not (ASKING.search(clause) or bare or _is_mostly_expression(written, clause)):
         written = expression(clause, it=True) if draft.last or draft.earlier else None
         if written is None or IT not in written:
             return False
-        return _with_it(written, draft)
+        return _calculate_with_it(written, draft)
     if draft.last and (through := expression(clause, it=True)) and IT in through:
-        return _with_it(through, draft)
+        return _calculate_with_it(through, draft)
 
     def act(_: Sequence[StepResult]) -> Story:
         return result_of((yield Ask("calculate", {"expression": written})), written)
@@ -62,24 +62,24 @@ def read(clause: str, draft: Draft) -> bool:
     return True
 
 
-def _mostly(written: str, clause: str) -> bool:
+def _is_mostly_expression(written: str, clause: str) -> bool:
     """True if the clause has few words beside the expression, so that a date or a title does not count as one."""
     return len(re.findall(r"[^\W\d_]{2,}", clause)) <= 8 and not re.search(r"\d\s*-\s*\d", written)
 
 
-def _with_it(written: str, draft: Draft) -> bool:
+def _calculate_with_it(written: str, draft: Draft) -> bool:
     needs = draft.last[-1:]
     carried = re.findall(r"-?\d+(?:\.\d+)?", draft.earlier)
 
-    def act(found: Sequence[StepResult]) -> Story:
+    def act(results: Sequence[StepResult]) -> Story:
         numbers = (
-            found[0].numbers
-            if found
+            results[0].numbers
+            if results
             else tuple(float(number) if "." in number else int(number) for number in carried[-1:])
         )
         if not numbers:
             raise CouldNot("there is no number to reckon with")
-        filled = written.replace(IT, plain(numbers[0]))
+        filled = written.replace(IT, plain_number(numbers[0]))
         return result_of((yield Ask("calculate", {"expression": filled})), filled)
 
     draft.last = (
@@ -88,13 +88,13 @@ def _with_it(written: str, draft: Draft) -> bool:
     return True
 
 
-def _over(word: str, draft: Draft) -> bool:
+def _aggregate_results(word: str, draft: Draft) -> bool:
     needs, sign = draft.last, _OVER[word]
     if len(needs) == 1 and draft.steps[needs[0]].topic == "calculate":
         needs = tuple(n for n, step in enumerate(draft.steps) if step.topic == "calculate")
 
-    def act(found: Sequence[StepResult]) -> Story:
-        numbers = [plain(one.numbers[0]) for one in found if one.numbers]
+    def act(results: Sequence[StepResult]) -> Story:
+        numbers = [plain_number(result.numbers[0]) for result in results if result.numbers]
         if len(numbers) < len(needs) or not numbers:
             raise CouldNot("a number is missing")
         bracketed = [numbers[0], *(f"({number})" if number.startswith("-") else number for number in numbers[1:])]
@@ -105,7 +105,7 @@ def _over(word: str, draft: Draft) -> bool:
     return True
 
 
-def plain(number: float) -> str:
+def plain_number(number: float) -> str:
     """The number without the rounding noise of binary fractions: 29.990000000000002 is 29.99."""
     if isinstance(number, float) and len(str(short := round(number, 10)).partition(".")[2]) < 8:
         number = short
@@ -117,16 +117,18 @@ def result_of(reply: Any, written: str) -> StepResult:
     text = str(reply.get("text") or result) if isinstance(reply, Mapping) else str(reply)
     # The number is the computed value; the text is only its display.
     if isinstance(result, int | float):
-        noisy = isinstance(result, float) and len(plain(result)) < len(str(result)) - 4
-        shown = text if isinstance(reply, Mapping) and _same(text, result) and not noisy else plain(result)
-        return StepResult(f"{written} = {shown}.", f"{written} = {shown}", (result,))
+        noisy = isinstance(result, float) and len(plain_number(result)) < len(str(result)) - 4
+        display = (
+            text if isinstance(reply, Mapping) and _is_same_number(text, result) and not noisy else plain_number(result)
+        )
+        return StepResult(f"{written} = {display}.", f"{written} = {display}", (result,))
     try:
         return StepResult(f"{written} = {text}.", f"{written} = {text}", (float(text),))
     except ValueError:
         return StepResult(f"{written} = {text}.", f"{written} = {text}")
 
 
-def _same(text: str, number: float) -> bool:
+def _is_same_number(text: str, number: float) -> bool:
     try:
         return float(text) == float(number)
     except ValueError:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from chaoslab.model._dates import NamedDay, when
+from chaoslab.model._dates import NamedDay, parse_when
 from chaoslab.model._reading import QUOTE
 from chaoslab.model._story import Ask, CouldNot, Draft, Step, StepResult, Story
 
@@ -48,44 +48,44 @@ _FILLER = (
 
 def read(clause: str, draft: Draft) -> bool:
     clause = re.sub(r"^is my (\w+(?: \w+)?) (free|busy|booked)$", r"am I \2 on \1", clause, flags=re.I)
-    if (match := _PUT_OFF.match(clause)) and (by := when(match["by"], draft.now).lasting):
+    if (match := _PUT_OFF.match(clause)) and (by := parse_when(match["by"], draft.now).lasting):
         back = re.match(r"bring|move .* (?:up|forward|earlier)", clause, re.I) is not None
-        return _move(match["what"], "", draft, by=-by if back else by)
+        return _read_move(match["what"], "", draft, by=-by if back else by)
     if (match := _MOVE.match(clause)) and (re.search(rf"\b{_THING}\b|{QUOTE}|^(?:my|the)\b", match["what"], re.I)):
-        return _move(match["what"], match["to"], draft)
+        return _read_move(match["what"], match["to"], draft)
     if (match := _DROP.match(clause)) and not re.search(r"\bmessages?\b", clause, re.I):
-        return _delete(clause[match.end() :], draft)
+        return _read_delete(clause[match.end() :], draft)
     if (match := _MAKE.match(clause)) and not re.search(r"\b(?:message|note|email) to\b", clause, re.I):
-        return _create(clause[match.end() :], draft)
+        return _read_create(clause[match.end() :], draft)
     if _LIST.search(clause) and not re.search(r"\bweather\b", clause, re.I):
-        return _list(clause, draft)
+        return _read_list(clause, draft)
     return False
 
 
-def _create(rest: str, draft: Draft) -> bool:
+def _read_create(rest: str, draft: Draft) -> bool:
     rest = re.sub(
         r"^(?:two |both |the )?(?:events?|meetings|appointments) (?:for|called) (?=.+\band\b)", "", rest, flags=re.I
     )
     pieces = re.split(r"\s*,?\s+and\s+(?:an? )?(?=\D)", rest, maxsplit=1)
-    if len(pieces) == 2 and all((at := when(piece, draft.now)).start and len(at.rest) > 2 for piece in pieces):
+    if len(pieces) == 2 and all((at := parse_when(piece, draft.now)).start and len(at.rest) > 2 for piece in pieces):
         before = draft.last
-        _create(pieces[0], draft)
-        made, draft.last = draft.last, before
-        return _create(pieces[1], draft) and bool(made)
-    said = when(rest, draft.now)
+        _read_create(pieces[0], draft)
+        first_added, draft.last = draft.last, before
+        return _read_create(pieces[1], draft) and bool(first_added)
+    moment = parse_when(rest, draft.now)
     if draft.topic() == "calendar" and re.fullmatch(
         r"(?:it|that|this)(?: (?:to|in|on|into) (?:my|the) \w+)?", rest.strip(), re.I
     ):
         return True
     named = re.search(
-        rf"\b(?:called|titled|named|with the title|entitled|title[d:]?)\s*:?\s*({QUOTE}|.+)$", said.rest, re.I
+        rf"\b(?:called|titled|named|with the title|entitled|title[d:]?)\s*:?\s*({QUOTE}|.+)$", moment.rest, re.I
     )
     if named:
         title = named[1]
-    elif quote := re.search(QUOTE, said.rest):
+    elif quote := re.search(QUOTE, moment.rest):
         title = quote[0]
     else:
-        title = re.sub(_FILLER, " ", said.rest, flags=re.I)
+        title = re.sub(_FILLER, " ", moment.rest, flags=re.I)
         title = re.sub(
             r"^(?:an? |the |my |me |up |in |new |calendar |event\W+|for |block |entry |: ?)+(?=\S)",
             "",
@@ -94,53 +94,58 @@ def _create(rest: str, draft: Draft) -> bool:
         )
     title = _trim(draft.plain(re.sub(_FILLER, " ", title, flags=re.I)), also="on|at|for|from|to|in|the|calendar")
     title = title[:1].upper() + title[1:] if title else "Event"
-    again = re.fullmatch(r"(?:it|that|this|one|the same)(?: again)?", title, re.I) is not None
-    needs = draft.last if again and draft.topic() == "calendar" and not draft.thing else ()
-    title = draft.thing if again and draft.thing else title
+    is_repeat = re.fullmatch(r"(?:it|that|this|one|the same)(?: again)?", title, re.I) is not None
+    needs = draft.last if is_repeat and draft.topic() == "calendar" and not draft.thing else ()
+    title = draft.thing if is_repeat and draft.thing else title
 
-    def act(found: Sequence[StepResult]) -> Story:
-        name = found[0].text.split(" (")[0].split(", ")[0].strip("“”") if found and found[0].text else title
-        if re.search(r"\b(?:every|each)\b|\b(?:daily|weekly|monthly)\b", said.rest, re.I):
+    def act(results: Sequence[StepResult]) -> Story:
+        name = results[0].text.split(" (")[0].split(", ")[0].strip("“”") if results and results[0].text else title
+        if re.search(r"\b(?:every|each)\b|\b(?:daily|weekly|monthly)\b", moment.rest, re.I):
             raise CouldNot("I can add single events only, not ones that repeat")
-        start = _start(said, draft.now)
-        end = datetime.combine(start.date(), said.end) if said.end else start + (said.lasting or timedelta(hours=1))
+        start = _start(moment, draft.now)
+        end = (
+            datetime.combine(start.date(), moment.end) if moment.end else start + (moment.lasting or timedelta(hours=1))
+        )
         # An event until after midnight.
         if end <= start:
             end += timedelta(days=1)
         reply = yield Ask("create", {"title": name, "start": start.isoformat(), "end": end.isoformat()})
-        return _made(reply, "I added")
+        return _report_created(reply, "I added")
 
     _remember(title, draft)
     draft.last = (draft.add(Step(f"add “{title}” to the calendar", act, needs, "calendar")),)
     return True
 
 
-def _start(said: NamedDay, now: datetime | None) -> datetime:
-    day = said.day or (now.date() if now and said.start else None)
+def _start(moment: NamedDay, now: datetime | None) -> datetime:
+    day = moment.day or (now.date() if now and moment.start else None)
     if day is None:
         raise CouldNot("I do not know today's date" if now is None else "you did not say when")
-    start = datetime.combine(day, said.start) if said.start else datetime(day.year, day.month, day.day, 9)
-    return start + timedelta(days=1) if said.day is None and now is not None and start < now else start
+    start = datetime.combine(day, moment.start) if moment.start else datetime(day.year, day.month, day.day, 9)
+    return start + timedelta(days=1) if moment.day is None and now is not None and start < now else start
 
 
-def _made(reply: Any, verb: str) -> StepResult:
+def _report_created(reply: Any, verb: str) -> StepResult:
     title, span = _title(reply), _span(reply)
     sentence = f"{verb} “{title}” {'on ' + span if span else 'to the calendar'}."
     return StepResult(sentence, f"{title}, {span}" if span else title)
 
 
-def _list(clause: str, draft: Draft) -> bool:
-    said = when(re.sub(r"\bi have (?:an?y?(?:thing)?|got)\b", " ", clause, flags=re.I), draft.now)
-    query = _query(said.rest, draft)
-    named = re.search(rf"\b{_THING}\b(?: with [A-ZÀ-Þ]\w*)?", said.rest)
+def _read_list(clause: str, draft: Draft) -> bool:
+    moment = parse_when(re.sub(r"\bi have (?:an?y?(?:thing)?|got)\b", " ", clause, flags=re.I), draft.now)
+    query = _query(moment.rest, draft)
+    named = re.search(rf"\b{_THING}\b(?: with [A-ZÀ-Þ]\w*)?", moment.rest)
     draft.thing = named[0][:1].upper() + named[0][1:] if named and " with " in named[0] else ""
     slots: dict[str, Any] = {}
-    if said.day:
-        slots["start"], slots["end"] = said.span()
-        if said.start and re.search(r"\b(?:morning|afternoon|evening)\b", clause, re.I):
+    if moment.day:
+        slots["start"], slots["end"] = moment.span()
+        if moment.start and re.search(r"\b(?:morning|afternoon|evening)\b", clause, re.I):
             bounds = {"morning": ("00", "12"), "afternoon": ("12", "18"), "evening": ("18", "23")}
-            part = next(name for name in bounds if name in clause.lower())
-            slots = {"start": f"{said.day}T{bounds[part][0]}:00:00", "end": f"{said.day}T{bounds[part][1]}:00:00"}
+            part_of_day = next(name for name in bounds if name in clause.lower())
+            slots = {
+                "start": f"{moment.day}T{bounds[part_of_day][0]}:00:00",
+                "end": f"{moment.day}T{bounds[part_of_day][1]}:00:00",
+            }
     elif draft.now and re.search(r"\b(?:next|upcoming|coming)\b", clause, re.I):
         slots["start"] = draft.now.isoformat()
     if query:
@@ -149,10 +154,10 @@ def _list(clause: str, draft: Draft) -> bool:
     def act(_: Sequence[StepResult]) -> Story:
         events = _events((yield Ask("list", slots)))
         span = (
-            f" on {_day(said.day)}"
-            if said.day and not said.last_day
-            else f" from {_day(said.day)} to {_day(said.last_day)}"
-            if said.day and said.last_day
+            f" on {_day(moment.day)}"
+            if moment.day and not moment.last_day
+            else f" from {_day(moment.day)} to {_day(moment.last_day)}"
+            if moment.day and moment.last_day
             else ""
         )
         about = f" matching “{query}”" if query else ""
@@ -172,55 +177,55 @@ def _list(clause: str, draft: Draft) -> bool:
         listed = tuple(f"{_title(event)} ({_span(event)})" for event in events)
         verb = "is one event" if len(events) == 1 else f"are {len(events)} events"
         sentence = f"There {verb}{about}{span}: {'; '.join(listed)}."
-        told = f"You are not {free[1]}. {sentence}" if free else sentence
-        return StepResult(told, sentence, (len(events),), listed)
+        answer = f"You are not {free[1]}. {sentence}" if free else sentence
+        return StepResult(answer, sentence, (len(events),), listed)
 
     draft.last = (draft.add(Step("read the calendar", act, topic="calendar")),)
     return True
 
 
-def _delete(rest: str, draft: Draft) -> bool:
-    said = when(rest, draft.now)
+def _read_delete(rest: str, draft: Draft) -> bool:
+    moment = parse_when(rest, draft.now)
     every = re.search(r"\b(?:all|every|everything|both)\b", rest, re.I) is not None
-    query = _query(said.rest, draft)
-    if re.fullmatch(r"(?:it|that|this|them)", said.rest, re.I) and draft.topic() != "calendar":
+    query = _query(moment.rest, draft)
+    if re.fullmatch(r"(?:it|that|this|them)", moment.rest, re.I) and draft.topic() != "calendar":
         return False
 
-    def act(found: Sequence[StepResult]) -> Story:
-        if found and not query:
-            slots, wanted = {"query": found[0].text.split(",")[0].split(" (")[0]}, True
+    def act(results: Sequence[StepResult]) -> Story:
+        if results and not query:
+            slots, is_specific = {"query": results[0].text.split(",")[0].split(" (")[0]}, True
         else:
-            slots, wanted = _which(said, query), bool(query or said.day)
-        if not wanted and draft.now and re.search(r"\bnext (?:event|meeting|appointment)\b", rest, re.I):
-            slots, wanted = {"start": draft.now.isoformat()}, True
-        if not wanted:
+            slots, is_specific = _make_slots(moment, query), bool(query or moment.day)
+        if not is_specific and draft.now and re.search(r"\bnext (?:event|meeting|appointment)\b", rest, re.I):
+            slots, is_specific = {"start": draft.now.isoformat()}, True
+        if not is_specific:
             raise CouldNot("you did not say which event")
         events = [
             event
             for event in _events((yield Ask("list", slots)))
-            if said.start is None or _starts(event).endswith(f"{said.start:%H:%M}")
+            if moment.start is None or _starts(event).endswith(f"{moment.start:%H:%M}")
         ]
         if not events:
             raise CouldNot(f"I found no event matching “{query or draft.plain(rest)}”")
-        done = []
+        deleted = []
         for event in events if every else events[:1]:
             yield Ask("delete", {"id": str(event.get("id"))})
-            done.append(f"“{_title(event)}” ({_span(event)})")
-        return StepResult(f"I deleted {' and '.join(done)} from the calendar.", " and ".join(done))
+            deleted.append(f"“{_title(event)}” ({_span(event)})")
+        return StepResult(f"I deleted {' and '.join(deleted)} from the calendar.", " and ".join(deleted))
 
     _remember(query, draft)
-    needs = draft.last if re.fullmatch(r"(?:it|that|this|them)", said.rest, re.I) else ()
+    needs = draft.last if re.fullmatch(r"(?:it|that|this|them)", moment.rest, re.I) else ()
     draft.last = (draft.add(Step(f"delete {draft.plain(rest) or 'the event'}", act, needs, "calendar")),)
     return True
 
 
-def _move(what: str, to: str, draft: Draft, *, by: timedelta | None = None) -> bool:
-    old, new = when(what, draft.now), when(to, draft.now)
+def _read_move(event_text: str, to: str, draft: Draft, *, by: timedelta | None = None) -> bool:
+    old, new = parse_when(event_text, draft.now), parse_when(to, draft.now)
     query = _query(old.rest, draft)
     _remember(old.rest, draft)
 
     def act(_: Sequence[StepResult]) -> Story:
-        events = _events((yield Ask("list", _which(old, query))))
+        events = _events((yield Ask("list", _make_slots(old, query))))
         if not events:
             raise CouldNot(f"I found no event matching “{query}”")
         event = events[0]
@@ -235,23 +240,23 @@ def _move(what: str, to: str, draft: Draft, *, by: timedelta | None = None) -> b
         )
         # The new event is made first, so that a failure in between loses nothing.
         reply = yield Ask("create", {"title": _title(event), "start": begins.isoformat(), "end": ends.isoformat()})
-        made = _made(reply, "I moved it: there is now")
+        created = _report_created(reply, "I moved it: there is now")
         try:
             yield Ask("delete", {"id": str(event.get("id"))})
-        except CouldNot as why:
+        except CouldNot as error:
             raise CouldNot(
-                f"“{_title(event)}” is now also at the new time, but the old one could not be deleted: {why}"
-            ) from why
-        return StepResult(f"I moved “{_title(event)}” to {_span(reply)}.", made.text)
+                f"“{_title(event)}” is now also at the new time, but the old one could not be deleted: {error}"
+            ) from error
+        return StepResult(f"I moved “{_title(event)}” to {_span(reply)}.", created.text)
 
-    draft.last = (draft.add(Step(f"move {draft.plain(what)}", act, topic="calendar")),)
+    draft.last = (draft.add(Step(f"move {draft.plain(event_text)}", act, topic="calendar")),)
     return True
 
 
-def _which(said: NamedDay, query: str) -> dict[str, Any]:
+def _make_slots(moment: NamedDay, query: str) -> dict[str, Any]:
     slots: dict[str, Any] = {}
-    if said.day:
-        slots["start"], slots["end"] = said.span()
+    if moment.day:
+        slots["start"], slots["end"] = moment.span()
     if query:
         slots["query"] = query
     return slots

@@ -22,12 +22,12 @@ def read(clause: str, draft: Draft) -> bool:
     match = _READ.search(clause)
     if not match:
         return False
-    who = next((match[name] for name in ("who", "who2", "who3") if match[name]), None)
+    name_ = next((match[name] for name in ("who", "who2", "who3") if match[name]), None)
     by = re.search(r"\b(?:from|by|of)\s+(?P<to>[#@]?[A-ZÀ-Þ][\w-]*)", clause) or re.search(
         r"\b(?P<to>[A-ZÀ-Þ][\w-]*)['’]s\b", clause
     )
     by = by or re.search(r"\bfrom\s+(?P<to>(?!my|the|today|this|yesterday)[a-z][\w-]*)", clause)
-    sender = by["to"] if by else who
+    sender = by["to"] if by else name_
     if sender and sender.lower() in ("i", "you", "it", "anyone", "somebody", "someone", "everyone", "what", "anybody"):
         sender = None
     if sender and sender.lower() in ("he", "she", "they", "him", "her") and draft.person:
@@ -48,14 +48,14 @@ def read(clause: str, draft: Draft) -> bool:
     def act(_: Sequence[StepResult]) -> Story:
         slots = {**({"sender": sender} if sender else {}), **({"limit": min(100, max(1, limit))} if limit else {})}
         reply = yield Ask("read", slots)
-        found = _told(reply, sender)
-        if re.match(r"how many\b", clause, re.I) and found.items:
+        result = _describe_messages(reply, sender)
+        if re.match(r"how many\b", clause, re.I) and result.items:
             return replace(
-                found,
-                sentence=f"There {'is 1 message' if len(found.items) == 1 else f'are {len(found.items)} messages'}: "
-                f"{found.sentence}",
+                result,
+                sentence=f"There {'is 1 message' if len(result.items) == 1 else f'are {len(result.items)} messages'}: "
+                f"{result.sentence}",
             )
-        return found
+        return result
 
     if sender:
         draft.person = sender
@@ -63,14 +63,14 @@ def read(clause: str, draft: Draft) -> bool:
     return True
 
 
-def _told(reply: Any, sender: str | None) -> StepResult:
-    found = reply.get("messages", []) if isinstance(reply, Mapping) else reply
-    messages = [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
+def _describe_messages(reply: Any, sender: str | None) -> StepResult:
+    replies = reply.get("messages", []) if isinstance(reply, Mapping) else reply
+    messages = [message for message in replies if isinstance(message, Mapping)] if isinstance(replies, list) else []
     if not messages:
         return StepResult(f"There are no messages{f' from {sender}' if sender else ''}.", nothing=True)
-    texts = tuple(str(one.get("text", "")) for one in messages)
+    texts = tuple(str(message.get("text", "")) for message in messages)
     lines = [
-        f"{one.get('user') or one.get('sender') or one.get('from') or sender or 'someone'} wrote “{text}”"
-        for one, text in zip(messages, texts, strict=True)
+        f"{message.get('user') or message.get('sender') or message.get('from') or sender or 'someone'} wrote “{text}”"
+        for message, text in zip(messages, texts, strict=True)
     ]
     return StepResult("; ".join(lines) + ".", "; ".join(lines), (len(texts),), texts)

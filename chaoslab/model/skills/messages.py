@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from chaoslab.model._reading import QUOTE, bare
+from chaoslab.model._reading import QUOTE, strip_politeness
 from chaoslab.model._story import Ask, CouldNot, Draft, Step, StepResult, Story
 from chaoslab.model.skills import calculate, inbox, movies, search, translate, weather
 from chaoslab.model.skills import calendar as events
@@ -101,7 +101,7 @@ def read(clause: str, draft: Draft) -> bool:
     if draft.person and re.match(rf"(?:reply|respond|answer)\s+(?:with\s+)?(?:{QUOTE}|saying\b)", clause, re.I):
         clause = re.sub(r"^\w+(?:\s+with)?", f"reply to {draft.person}", clause)
     if latest := _TO_LATEST.match(clause):
-        draft.add(Step("reply to the latest message", _reply_to_latest(draft.plain(_stripped(latest["rest"])))))
+        draft.add(Step("reply to the latest message", _reply_to_latest(draft.plain(_strip_message(latest["rest"])))))
         return True
     clause = re.sub(r"\bboth (?=[A-ZÀ-Þ#@])", "", clause)
     clause = re.sub(r"\b(?:everyone|everybody|people|folks|all) (?:in|on) (?:the )?(?=#)", "", clause, flags=re.I)
@@ -112,46 +112,46 @@ def read(clause: str, draft: Draft) -> bool:
         clause = f"tell {kind['to']} that {opening}{kind['rest']}"
     if re.match(r"(?:tell|give|show|let|send) (?:me|us)\b|tell .* apart", clause, re.I):
         return False
-    match = next((found for pattern in _PATTERNS if (found := pattern.match(clause))), None)
+    match = next((pattern_match for pattern in _PATTERNS if (pattern_match := pattern.match(clause))), None)
     if match is None or re.match(r"(?:what|read|show|list)\b", clause, re.I):
         return False
     groups = match.groupdict()
-    what, rest = (groups.get("what") or "").strip(), (groups.get("rest") or "").strip()
+    content, rest = (groups.get("what") or "").strip(), (groups.get("rest") or "").strip()
     verb = groups["verb"].lower()
     if verb == "say" and re.fullmatch(
-        r"hello|hi|hey|goodbye|good (?:morning|night)|thanks?(?: you)?|congratulations", what, re.I
+        r"hello|hi|hey|goodbye|good (?:morning|night)|thanks?(?: you)?|congratulations", content, re.I
     ):
-        what = f"saying {what}"
-    elif verb in ("say", "wish") and (language := _language(rest)) and what:
-        what, rest = f"saying {what}", f"in {language}"
+        content = f"saying {content}"
+    elif verb in ("say", "wish") and (language := _language(rest)) and content:
+        content, rest = f"saying {content}", f"in {language}"
     elif verb == "write" and re.match(r"write\s+to\b", clause, re.I):
         pass
     elif verb in ("say", "put", "give", "write", "leave") and not re.search(
-        rf"{QUOTE}|\b(?:it|that|this|result|message|note|answer|them)\b", f"{what} {rest}", re.I
+        rf"{QUOTE}|\b(?:it|that|this|result|message|note|answer|them)\b", f"{content} {rest}", re.I
     ):
         return False
-    if re.match(r"(?:translate|translation)\b", what, re.I):
+    if re.match(r"(?:translate|translation)\b", content, re.I):
         return False
     people = _people(groups["to"], draft)
-    what = re.sub(r"^(it|them|that|this|those)\s+(?:on|over|along)$", r"\1", what, flags=re.I)
-    what = re.sub(r"\s+(?:in|into|as)\s+an? (?:\w+ )?(?:message|note|text|dm)$", "", what, flags=re.I)
-    body = _stripped(what) or _stripped(rest)
+    content = re.sub(r"^(it|them|that|this|those)\s+(?:on|over|along)$", r"\1", content, flags=re.I)
+    content = re.sub(r"\s+(?:in|into|as)\s+an? (?:\w+ )?(?:message|note|text|dm)$", "", content, flags=re.I)
+    body = _strip_message(content) or _strip_message(rest)
     literally = re.match(r"\W*that\s+(?!(?:is|was|to|too)\b)\w", rest, re.I) is not None
     foreign = re.match(rf"in ({'|'.join(translate.LANGUAGES)})\b[\s,:]*(?:that\s+)?(?=\S)", rest, re.I)
     rest = f"{rest[foreign.end() :]} in {foreign[1]}" if foreign else rest
-    body = _stripped(rest) if foreign else body
-    spoken = _language(rest) if foreign or what or re.search(QUOTE, rest) or re.match(r"an? ", body, re.I) else ""
+    body = _strip_message(rest) if foreign else body
+    spoken = _language(rest) if foreign or content or re.search(QUOTE, rest) or re.match(r"an? ", body, re.I) else ""
     spoken = "" if re.match(r"(?:the )?translation\b", body, re.I) else spoken
     if spoken:
         body = re.sub(rf"\s*\bin {spoken}$", "", body, flags=re.I)
     if verb == "let":
         body = re.sub(r"^know\b\s*", "", rest, flags=re.I)
-        body = _stripped(body)
-    needs, literal = _body(body, verb, draft, quoted=re.search(QUOTE, what + rest), literally=literally)
+        body = _strip_message(body)
+    needs, literal = _body(body, verb, draft, quoted=re.search(QUOTE, content + rest), literally=literally)
     if not needs and not literal and (draft.last or draft.earlier):
         needs, literal = draft.last, "" if draft.last else draft.earlier
     if spoken:
-        step = Step(f"translate that to {spoken}", translate.story(literal, "", spoken), needs, "translate")
+        step = Step(f"translate that to {spoken}", translate.make_translation(literal, "", spoken), needs, "translate")
         draft.last = needs = (draft.add(step),)
     for person in people:
         draft.add(Step(f"send a message to {person}", _story(person, literal, body), needs))
@@ -163,8 +163,8 @@ def _reply_to_latest(text: str) -> Any:
     """A story that replies to the sender of the latest message."""
 
     def act(_: Sequence[StepResult]) -> Story:
-        found = yield Ask("read", {"limit": 1})
-        messages = found.get("messages") if isinstance(found, Mapping) else None
+        inbox_reply = yield Ask("read", {"limit": 1})
+        messages = inbox_reply.get("messages") if isinstance(inbox_reply, Mapping) else None
         sender = messages[0].get("user") if isinstance(messages, list) and messages else None
         if not sender:
             raise CouldNot("there is no message")
@@ -188,7 +188,7 @@ def _people(named: str, draft: Draft) -> list[str]:
     return list(dict.fromkeys(people))
 
 
-def _stripped(text: str) -> str:
+def _strip_message(text: str) -> str:
     while (shorter := _LEAD.sub("", text, count=1).strip()) != text:
         text = shorter
     return text
@@ -251,7 +251,7 @@ def _body(
 
 
 def _nested(body: str, draft: Draft) -> tuple[int, ...]:
-    before, clause = len(draft.steps), re.sub(r"^about ", "", bare(body), flags=re.I)
+    before, clause = len(draft.steps), re.sub(r"^about ", "", strip_politeness(body), flags=re.I)
     clause = re.sub(r"^(?:whether|if) it ", "is it ", clause, flags=re.I)
     if any(
         skill(clause, draft)
@@ -262,12 +262,16 @@ def _nested(body: str, draft: Draft) -> tuple[int, ...]:
 
 
 def _story(person: str, literal: str, body: str) -> Any:
-    def act(found: Sequence[StepResult]) -> Story:
+    def act(results: Sequence[StepResult]) -> Story:
         text = literal
-        if found:
-            first = re.match(r"(?:the )?(?:first|top|best|latest|last|newest)\b", body, re.I) and found[0].items
-            text = found[0].items[0] if first else _part(found, body) or " ".join(one.text for one in found if one.text)
-        if found and not text:
+        if results:
+            first = re.match(r"(?:the )?(?:first|top|best|latest|last|newest)\b", body, re.I) and results[0].items
+            text = (
+                results[0].items[0]
+                if first
+                else _pick_detail(results, body) or " ".join(result.text for result in results if result.text)
+            )
+        if results and not text:
             raise CouldNot("nothing was found that could be sent")
         if not text:
             raise CouldNot(f"you did not say what to tell {person}")
@@ -278,7 +282,12 @@ def _story(person: str, literal: str, body: str) -> Any:
     return act
 
 
-def _part(found: Sequence[StepResult], body: str) -> str:
+def _pick_detail(results: Sequence[StepResult], body: str) -> str:
     """The one detail that the body asks for, such as "its rating"."""
-    fitting = [text for one in found for words, text in one.parts.items() if re.search(rf"\b(?:{words})\b", body, re.I)]
+    fitting = [
+        text
+        for result in results
+        for pattern, text in result.parts.items()
+        if re.search(rf"\b(?:{pattern})\b", body, re.I)
+    ]
     return fitting[0] if len(fitting) == 1 else ""

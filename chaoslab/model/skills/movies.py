@@ -7,7 +7,7 @@ from typing import Any
 from chaoslab.model._reading import QUOTE
 from chaoslab.model._story import Ask, CouldNot, Draft, Step, StepResult, Story
 from chaoslab.model.skills import search
-from chaoslab.model.skills.search import looked_up
+from chaoslab.model.skills.search import search_instead
 
 _ABOUT = re.compile(r"\b(?:movies?|films?|cinema)\b", re.I)
 _RELEASED = re.compile(
@@ -50,8 +50,8 @@ def read(clause: str, draft: Draft) -> bool:
     about = _ABOUT.search(clause) or (_RATED.search(clause) and quoted)
     if not about and not (_RELEASED.search(clause) and titled and not quoted):
         return False
-    if _COMPARED.search(clause) and len(several := _several(clause, draft)) > 1:
-        return _compare(clause, several, draft)
+    if _COMPARED.search(clause) and len(several := _list_titles(clause, draft)) > 1:
+        return _read_comparison(clause, several, draft)
     year_match = re.search(r"\b(?:from|in|of|released in|made in)?\s*\(?\b((?:19|20)\d\d)\b\)?", clause)
     year = int(year_match[1]) if year_match else None
     if quoted:
@@ -80,19 +80,19 @@ def read(clause: str, draft: Draft) -> bool:
     def act(_: Sequence[StepResult]) -> Story:
         try:
             reply = yield Ask("movies", {"title": title, **({"year": year} if year else {})})
-        except CouldNot as why:
-            return (yield from looked_up(f"movie {title}{f' {year}' if year else ''}", instead_of=why))
-        found = result_of(reply, title)
-        if found.nothing and not about:
+        except CouldNot as error:
+            return (yield from search_instead(f"movie {title}{f' {year}' if year else ''}", instead_of=error))
+        result = result_of(reply, title)
+        if result.nothing and not about:
             reply = yield Ask("search", {"query": draft.plain(clause)})
             return search.result_of(reply, draft.plain(clause), 1)
-        return found
+        return result
 
     draft.last = (draft.add(Step(f"look up the movie “{title}”", act, topic="movies")),)
     return True
 
 
-def _several(clause: str, draft: Draft) -> list[str]:
+def _list_titles(clause: str, draft: Draft) -> list[str]:
     """The titles that the clause compares."""
     if quotes := re.findall(QUOTE, clause):
         return [draft.plain(quote) for quote in quotes]
@@ -103,32 +103,32 @@ def _several(clause: str, draft: Draft) -> list[str]:
     return [match[0] for piece in pieces if (match := _TITLE.search(piece))]
 
 
-def _compare(clause: str, titles: list[str], draft: Draft) -> bool:
+def _read_comparison(clause: str, titles: list[str], draft: Draft) -> bool:
     """Looks each title up, and reports the film that leads in rating or year."""
     draft.last = tuple(
-        draft.add(Step(f"look up the movie “{title}”", _closest(title), topic="movies")) for title in titles
+        draft.add(Step(f"look up the movie “{title}”", _make_lookup(title), topic="movies")) for title in titles
     )
     compared = _COMPARED.search(clause)
     word = (compared.lastgroup if compared else None) or ""
     by_year = word in ("newer", "older")
 
-    def act(found: Sequence[StepResult]) -> Story:
-        known = [one for one in found if one.items and len(one.numbers) > by_year]
-        if len(known) < len(found):
+    def act(results: Sequence[StepResult]) -> Story:
+        rated = [result for result in results if result.items and len(result.numbers) > by_year]
+        if len(rated) < len(results):
             raise CouldNot("one of them was not found")
         if not word:
             return StepResult("")
-        value = {one.items[0].split(" (")[0]: one.numbers[by_year] for one in known}
+        value = {result.items[0].split(" (")[0]: result.numbers[by_year] for result in rated}
         best = (min if word in ("worse", "older") else max)(value.values())
         leading = [name for name, number in value.items() if number == best]
         if len(leading) == len(value):
             return StepResult("In that they are equal.", "They are equal")
-        how = (
+        comparison = (
             f"came out {'first' if word == 'older' else 'last'}"
             if by_year
             else f"is rated {'lower' if word == 'worse' else 'higher'}"
         )
-        return StepResult(f"{leading[0]} {how}.", f"{leading[0]} {how}", (best,))
+        return StepResult(f"{leading[0]} {comparison}.", f"{leading[0]} {comparison}", (best,))
         yield Ask("", {})  # makes this function a generator
 
     if word:
@@ -136,7 +136,7 @@ def _compare(clause: str, titles: list[str], draft: Draft) -> bool:
     return True
 
 
-def _closest(title: str) -> Any:
+def _make_lookup(title: str) -> Any:
     """The story of one film: the first result, which is the closest title."""
 
     def act(_: Sequence[StepResult]) -> Story:

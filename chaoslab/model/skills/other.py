@@ -4,10 +4,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from chaoslab.model._arguments import filled
-from chaoslab.model._choosing import Offer, unclaimed, words
-from chaoslab.model._dates import when
-from chaoslab.model._story import Ask, Draft, Step, StepResult, Story, said
+from chaoslab.model._arguments import fill_arguments
+from chaoslab.model._choosing import Offer, list_unclaimed, stem_words
+from chaoslab.model._dates import parse_when
+from chaoslab.model._story import Ask, Draft, Step, StepResult, Story, make_statement
 
 _COMMON = frozenset([
     "get", "find", "the", "a", "an", "of", "to", "for", "in", "on", "by", "with", "and", "or", "it", "is", "from",
@@ -17,17 +17,19 @@ _COMMON = frozenset([
 
 def read_first(clause: str, draft: Draft) -> bool:
     """Accepts a clause that opens with the verb of an unknown tool, before the known skills see it."""
-    opening = words(clause)[:1]
+    opening = stem_words(clause)[:1]
     return any(
-        words(offer.name)[:1] == opening and opening[0] not in _COMMON for offer in unclaimed(draft.offers) if opening
+        stem_words(offer.name)[:1] == opening and opening[0] not in _COMMON
+        for offer in list_unclaimed(draft.offers)
+        if opening
     ) and read(clause, draft)
 
 
 def read(clause: str, draft: Draft) -> bool:
-    best = max(unclaimed(draft.offers), key=lambda offer: _overlap(offer, clause), default=None)
-    if best is None or _overlap(best, clause) < 3:
+    best = max(list_unclaimed(draft.offers), key=lambda offer: _count_overlap(offer, clause), default=None)
+    if best is None or _count_overlap(best, clause) < 3:
         return False
-    arguments = filled(best, clause, draft)
+    arguments = fill_arguments(best, clause, draft)
     if arguments is None:
         return False
     chosen = best
@@ -43,42 +45,42 @@ def read(clause: str, draft: Draft) -> bool:
 
 def read_clock(clause: str, draft: Draft) -> bool:
     """Answers with the day and the time from the system prompt; no tool knows them better."""
-    asked = re.fullmatch(
+    question = re.fullmatch(
         r"what(?:'s| is)? (?:(?:the )?(?:current |today's )?(?:time|date|day)(?: and (?:the )?(?:time|date))?"
         r"(?: is it| is today)?|is today|today)(?: (?:is it|now|today|right now|please))*",
         clause,
         re.I,
     )
     until = re.fullmatch(r"how many days (?:are there |is it |are left )?(?:until|till|to|before) (.+)", clause, re.I)
-    if until and draft.now and (day := when(until[1], draft.now).day):
+    if until and draft.now and (day := parse_when(until[1], draft.now).day):
         days = (day - draft.now.date()).days
-        draft.add(said(f"It is {days} day{'' if days == 1 else 's'} until {day:%A %Y-%m-%d}."))
+        draft.add(make_statement(f"It is {days} day{'' if days == 1 else 's'} until {day:%A %Y-%m-%d}."))
         return True
-    if not asked or draft.now is None:
+    if not question or draft.now is None:
         return False
-    draft.add(said(f"It is {draft.now:%A %Y-%m-%d, %H:%M} UTC."))
+    draft.add(make_statement(f"It is {draft.now:%A %Y-%m-%d, %H:%M} UTC."))
     return True
 
 
-def _overlap(offer: Offer, clause: str) -> int:
+def _count_overlap(offer: Offer, clause: str) -> int:
     """The number of shared words; those of the tool's name count three times, those of its description once."""
-    asked = set(words(clause)) - _COMMON
-    named = set(words(offer.name)) - _COMMON
-    return 3 * len(asked & named) + len(asked & (set(words(offer.description)) - named - _COMMON))
+    clause_words = set(stem_words(clause)) - _COMMON
+    named = set(stem_words(offer.name)) - _COMMON
+    return 3 * len(clause_words & named) + len(clause_words & (set(stem_words(offer.description)) - named - _COMMON))
 
 
 def text_of(reply: Any) -> str:
     """Any JSON as "key: value" pairs, two levels deep."""
     if isinstance(reply, Mapping):
-        return ", ".join(f"{key}: {_shallow(value)}" for key, value in reply.items())
-    return _shallow(reply)
+        return ", ".join(f"{key}: {_flatten_value(value)}" for key, value in reply.items())
+    return _flatten_value(reply)
 
 
-def _shallow(value: Any) -> str:
+def _flatten_value(value: Any) -> str:
     if isinstance(value, Mapping):
-        return ", ".join(f"{key} {part}" for key, part in value.items() if not isinstance(part, Mapping | list))
+        return ", ".join(f"{key} {item}" for key, item in value.items() if not isinstance(item, Mapping | list))
     if isinstance(value, list):
-        return "; ".join(_shallow(part) for part in value[:5])
+        return "; ".join(_flatten_value(item) for item in value[:5])
     return re.sub(r"\.$", "", str(value))
 
 

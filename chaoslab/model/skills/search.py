@@ -62,8 +62,8 @@ def read(clause: str, draft: Draft) -> bool:
 
 def read_question(clause: str, draft: Draft) -> bool:
     """Searches the web for a question that no other skill accepted."""
-    told = re.match(r"(?:explain|define|describe)\b", clause, re.I)
-    if not _QUESTION.match(clause) or len(clause.split()) < (2 if told else 3):
+    command = re.match(r"(?:explain|define|describe)\b", clause, re.I)
+    if not _QUESTION.match(clause) or len(clause.split()) < (2 if command else 3):
         return False
     if re.search(r"\b(?:your|you|my)\b", clause, re.I):
         return False
@@ -83,19 +83,19 @@ def _add(draft: Draft, query: str, count: int | None) -> bool:
     return True
 
 
-def looked_up(query: str, *, instead_of: CouldNot) -> Story:
+def search_instead(query: str, *, instead_of: CouldNot) -> Story:
     """A web search in place of a failed tool; if it fails too, the first reason stands."""
     try:
         reply = yield Ask("search", {"query": query})
     except CouldNot:
         raise instead_of from None
-    found = result_of(reply, query, 1)
-    wanted = [word for word in re.findall(r"\w+", query.casefold()) if len(word) > 3]
+    result = result_of(reply, query, 1)
+    query_words = [word for word in re.findall(r"\w+", query.casefold()) if len(word) > 3]
     # A page on the Olympic Games of Athens does not answer a question on the weather in Athens.
-    if found.nothing or not all(word in found.text.casefold() for word in wanted):
+    if result.nothing or not all(word in result.text.casefold() for word in query_words):
         raise instead_of
     return StepResult(
-        f"I could not look that up directly ({instead_of}), but a web search says: {found.sentence}", found.text
+        f"I could not look that up directly ({instead_of}), but a web search says: {result.sentence}", result.text
     )
 
 
@@ -112,15 +112,15 @@ def result_of(reply: Any, query: str, count: int) -> StepResult:
         else:
             lines.append(str(result))
     listed = " ".join(f"({n}) {line}" for n, line in enumerate(lines, 1)) if len(lines) > 1 else lines[0]
-    return StepResult(f"For “{query}” I found: {listed}", lines[0], _amounts(lines[0]), tuple(lines))
+    return StepResult(f"For “{query}” I found: {listed}", lines[0], _find_amounts(lines[0]), tuple(lines))
 
 
-def _amounts(text: str) -> tuple[float, ...]:
+def _find_amounts(text: str) -> tuple[float, ...]:
     """The numbers with a unit in a text; without any, its only number."""
-    found = [
+    amounts = [
         (match[2] is None, float(match[1].replace(",", "")))
         for match in re.finditer(rf"(?<![\w.,])(\d{{1,3}}(?:,\d{{3}})+|\d+(?:\.\d+)?)\b(?:\s*({_UNIT}))?", text)
     ]
-    measured = tuple(number for bare, number in found if not bare)
+    measured = tuple(number for bare, number in amounts if not bare)
     # It is unknown which of several bare numbers was meant.
-    return measured or tuple(number for _, number in found if len(found) == 1)
+    return measured or tuple(number for _, number in amounts if len(amounts) == 1)

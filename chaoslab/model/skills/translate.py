@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from chaoslab.model._reading import QUOTE, bare
+from chaoslab.model._reading import QUOTE, strip_politeness
 from chaoslab.model._story import Ask, CouldNot, Draft, Step, StepResult, Story
 
 LANGUAGES = {
@@ -64,7 +64,7 @@ REFERS = re.compile(
 
 
 def read(clause: str, draft: Draft) -> bool:
-    match = next((found for pattern in _PATTERNS if (found := pattern.match(clause))), None)
+    match = next((pattern_match for pattern in _PATTERNS if (pattern_match := pattern.match(clause))), None)
     if match is None:
         return False
     groups = match.groupdict()
@@ -73,64 +73,69 @@ def read(clause: str, draft: Draft) -> bool:
         return False
     if groups.get("what2") and REFERS.match((groups.get("what") or "").strip(" :,")):
         groups["what"] = groups["what2"]
-    what = (groups.get("what") or "").strip(" :,") or (groups.get("what2") or "").strip(" :,")
+    text = (groups.get("what") or "").strip(" :,") or (groups.get("what2") or "").strip(" :,")
     source = groups.get("source") or groups.get("source2")
-    what = (
+    text = (
         re.sub(
-            r"^(?:the )?(?:word|phrase|sentence|text|words|following(?: \w+)?)s?\s*:?\s*(?=\S)", "", what, flags=re.I
+            r"^(?:the )?(?:word|phrase|sentence|text|words|following(?: \w+)?)s?\s*:?\s*(?=\S)", "", text, flags=re.I
         )
-        if not REFERS.match(what)
-        else what
+        if not REFERS.match(text)
+        else text
     )
-    if re.match(r"(?:what|give)", clause, re.I) and re.search(r"\b(?:weather|temperature|event)", what, re.I):
+    if re.match(r"(?:what|give)", clause, re.I) and re.search(r"\b(?:weather|temperature|event)", text, re.I):
         return False
     needs: tuple[int, ...] = ()
     literal = ""
-    if quote := re.search(QUOTE, what):
+    if quote := re.search(QUOTE, text):
         literal = draft.plain(quote[0])
-    elif not what or REFERS.match(what):
+    elif not text or REFERS.match(text):
         needs = draft.last
         literal = "" if needs else draft.earlier
     else:
-        needs = _nested(what, draft)
-        literal = "" if needs else draft.plain(what)
-    made = []
+        needs = _add_source_steps(text, draft)
+        literal = "" if needs else draft.plain(text)
+    steps = []
     for language in re.findall(_LANGUAGE, groups.get("to") or "english", re.I):
         code = LANGUAGES[language.lower()]
-        made.append(
+        steps.append(
             draft.add(
                 Step(
                     f"translate {f'“{literal}”' if literal else 'that'} to {language}",
-                    _story(literal, what, code, source),
+                    _make_translation(literal, text, code, source),
                     needs,
                     "translate",
                 )
             )
         )
-    draft.last = tuple(made)
+    draft.last = tuple(steps)
     return True
 
 
-def _nested(what: str, draft: Draft) -> tuple[int, ...]:
+def _add_source_steps(text: str, draft: Draft) -> tuple[int, ...]:
     """The steps for a text that must be fetched first, such as "the latest message from Ana"."""
     from chaoslab.model.skills import inbox, weather
 
     before = len(draft.steps)
     if re.match(
-        r"(?:the )?(?:\w+ )?(?:messages?|inbox)\b.*\bfrom\b|\w+['’]s (?:latest |last |newest )?messages?", what, re.I
-    ) and inbox.read(bare(what), draft):
+        r"(?:the )?(?:\w+ )?(?:messages?|inbox)\b.*\bfrom\b|\w+['’]s (?:latest |last |newest )?messages?", text, re.I
+    ) and inbox.read(strip_politeness(text), draft):
         return tuple(range(before, len(draft.steps)))
-    if re.match(r"the (?:current )?(?:weather|forecast|temperature)\b", what, re.I) and weather.read(what, draft):
+    if re.match(r"the (?:current )?(?:weather|forecast|temperature)\b", text, re.I) and weather.read(text, draft):
         return tuple(range(before, len(draft.steps)))
     return ()
 
 
-def _story(literal: str, what: str, code: str, source: str | None) -> Any:
-    def act(found: Sequence[StepResult]) -> Story:
+def _make_translation(literal: str, source_text: str, code: str, source: str | None) -> Any:
+    def act(results: Sequence[StepResult]) -> Story:
         text = literal
-        if found:
-            latest = _LATEST.search(what) and len(found) == 1 and found[0].items and found[0].text not in found[0].items
-            text = found[0].items[0] if latest else " ".join(one.text for one in found)
+        if results:
+            latest = (
+                _LATEST.search(source_text)
+                and len(results) == 1
+                and results[0].items
+                and results[0].text not in results[0].items
+            )
+            text = results[0].items[0] if latest else " ".join(result.text for result in results)
         if not text:
             raise CouldNot("there is no text to translate")
         slots = {"text": text, "target": code, **({"source": LANGUAGES[source.lower()]} if source else {})}
@@ -140,13 +145,13 @@ def _story(literal: str, what: str, code: str, source: str | None) -> Any:
     return act
 
 
-def story(literal: str, what: str, language: str) -> Any:
+def make_translation(literal: str, source_text: str, language: str) -> Any:
     """The story of translating a text, or the findings of earlier steps."""
-    return _story(literal, what, LANGUAGES[language.lower()], None)
+    return _make_translation(literal, source_text, LANGUAGES[language.lower()], None)
 
 
 def result_of(reply: Any, text: str, code: str) -> StepResult:
-    language = next(name for name, known in LANGUAGES.items() if known == code).title()
+    language = next(name for name, language_code in LANGUAGES.items() if language_code == code).title()
     translated = (
         next((reply[key] for key in ("translatedText", "translation", "text") if key in reply), reply)
         if isinstance(reply, Mapping)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from chaoslab.model._expressions import numerals
+from chaoslab.model._expressions import replace_numerals
 from chaoslab.model._story import Ask, Draft, Step, StepResult, Story
 from chaoslab.model.skills import calculate, weather
 
@@ -45,24 +45,24 @@ _PATTERNS = (
 
 
 def read(clause: str, draft: Draft) -> bool:
-    text = re.sub(r"(?<=\d),(?=\d{3})", "", numerals(clause))
+    text = re.sub(r"(?<=\d),(?=\d{3})", "", replace_numerals(clause))
     opening = r"(?:(?:convert|change|turn|calculate|what(?:'s| is| are)|how much is)\s+)?"
     match = next((m for p in _PATTERNS if (m := re.fullmatch(rf"{opening}{p}", text.strip(" ?."), re.I))), None)
     if match is None:
         return False
-    (kind, old), (other, new) = _unit(match["old"]), _unit(match["new"])
-    if kind != other:
+    (kind, old), (new_kind, new) = _unit(match["old"]), _unit(match["new"])
+    if kind != new_kind:
         return False
     amount = "1" if match["amount"].lower().startswith("a") else match["amount"]
     written = weather.in_fahrenheit(amount) if (old, new) == ("c", "f") else f"{amount} * {old} / {new}"
     written = f"({amount} - 32) * 5 / 9" if (old, new) == ("f", "c") else written
 
     def act(_: Sequence[StepResult]) -> Story:
-        found = calculate.result_of((yield Ask("calculate", {"expression": written})), written)
-        if not found.numbers:
-            return found
-        sentence = f"{amount} {match['old']} is {calculate.plain(round(found.numbers[0], 4))} {match['new']}."
-        return StepResult(sentence, sentence, found.numbers)
+        result = calculate.result_of((yield Ask("calculate", {"expression": written})), written)
+        if not result.numbers:
+            return result
+        sentence = f"{amount} {match['old']} is {calculate.plain_number(round(result.numbers[0], 4))} {match['new']}."
+        return StepResult(sentence, sentence, result.numbers)
 
     draft.last = (draft.add(Step(f"convert {amount} {match['old']} to {match['new']}", act, topic="calculate")),)
     return True

@@ -6,7 +6,7 @@ from typing import Any
 
 from chaoslab.model import _conditions
 from chaoslab.model._story import Ask, CouldNot, Draft, Step, StepResult, Story
-from chaoslab.model.skills.search import looked_up
+from chaoslab.model.skills.search import search_instead
 
 ABOUT = re.compile(
     r"\b(?:weather|temperatures?|forecast|temp|rain(?:s|ing|y)?|snow(?:s|ing|y)?|sunny|cloudy|chilly|wind(?:y|s)?"
@@ -37,58 +37,66 @@ _TIME = (
 )
 
 
-def cities(clause: str) -> list[str]:
+def find_cities(clause: str) -> list[str]:
     """The cities that the clause names, in order."""
-    found: list[str] = []
+    names: list[str] = []
     clause = _SCALE.sub("", clause)
     for match in re.finditer(rf"\b(?i:in|for|at|of|between|about|over|near)\s+(?:the city of\s+)?({_CITIES})", clause):
-        found += re.split(
+        names += re.split(
             r"\s*(?:,\s*and|,|\band\b|&|\bor\b|\bvs\b\.?|\bversus\b|\bthan(?: in)?\b|\bwith\b)\s*(?:in\s+)?", match[1]
         )
-    if not found:
-        found = [part for part in re.findall(CITY, clause) if part.split()[0] not in _NOT_CITIES]
-    if not found and (
+    if not names:
+        names = [name for name in re.findall(CITY, clause) if name.split()[0] not in _NOT_CITIES]
+    if not names and (
         plain := re.search(
             r"\b(?:in|for|at)\s+(?!the\b|case\b|a\b|it\b)([a-zà-ÿ][\w'’ ,-]*)", re.sub(_TIME, "", clause, flags=re.I)
         )
     ):
-        found = [part.strip().title() for part in re.split(r"\s*(?:,|\band\b|\bor\b)\s*", plain[1]) if part.strip()]
-    if not found and (
+        names = [name.strip().title() for name in re.split(r"\s*(?:,|\band\b|\bor\b)\s*", plain[1]) if name.strip()]
+    if not names and (
         short := re.fullmatch(
             r"(?:weather|temperature|temp|forecast) ([a-zà-ÿ][\w ]+)", re.sub(_TIME, "", clause).strip(), re.I
         )
     ):
-        found = [short[1].title()]
-    kept = [re.sub(r"['’]s$", "", city).strip(" .,") for city in found]
-    return list(dict.fromkeys(city for city in kept if city and city not in _NOT_CITIES))
+        names = [short[1].title()]
+    cleaned = [re.sub(r"['’]s$", "", city).strip(" .,") for city in names]
+    return list(dict.fromkeys(city for city in cleaned if city and city not in _NOT_CITIES))
 
 
 def read(clause: str, draft: Draft) -> bool:
-    again = draft.topic() == "weather" and (
+    is_followup = draft.topic() == "weather" and (
         re.match(r"(?:and|what about|how about|same for)\b", clause, re.I)
         or re.fullmatch(rf"(?:in|for) {_CITIES}", clause)
     )
     like = re.match(r"(?:what(?:'s| is) .+ like|how(?:'s| is) \w+)(?: (?:today|now|right now))?$", clause, re.I)
-    named = cities(clause)
-    if not (ABOUT.search(clause) or again or (like and named)):
+    named = find_cities(clause)
+    if not (ABOUT.search(clause) or is_followup or (like and named)):
         return False
     if not named and compare_last(clause, draft):
         return True
     if not named and re.search(r"\bthere\b", clause) and draft.last:
-        draft.last = (draft.add(Step("get the weather there", _there(clause, draft), draft.last[-1:], "weather")),)
+        draft.last = (
+            draft.add(Step("get the weather there", _make_there_story(clause, draft), draft.last[-1:], "weather")),
+        )
         return True
     if not named:
         if re.search(r"\b(?:weather|temperature|forecast|rain|snow)", clause, re.I) and not draft.last:
-            draft.add(Step("look up the weather", _nowhere))
+            draft.add(Step("look up the weather", _fail_without_city))
             return True
         return False
-    added = tuple(draft.add(Step(f"get the weather in {city}", story(city, clause), topic="weather")) for city in named)
+    added = tuple(
+        draft.add(Step(f"get the weather in {city}", make_story(city, clause), topic="weather")) for city in named
+    )
     draft.last = added
     if len(named) > 1 and (
         match := re.search(r"\b(warmer|hotter|warmest|hottest|colder|cooler|coldest|coolest|compare)", clause, re.I)
     ):
         draft.add(
-            Step("compare the temperatures", _comparison(cold=match[1].lower().startswith(("col", "coo"))), needs=added)
+            Step(
+                "compare the temperatures",
+                _make_comparison(cold=match[1].lower().startswith(("col", "coo"))),
+                needs=added,
+            )
         )
     return True
 
@@ -99,16 +107,16 @@ def compare_last(clause: str, draft: Draft) -> bool:
     if match is None or len(draft.last) < 2 or draft.topic() != "weather":
         return False
     cold = match[1].lower().startswith(("col", "coo"))
-    draft.last = (draft.add(Step("compare the temperatures", _comparison(cold=cold), draft.last, "weather")),)
+    draft.last = (draft.add(Step("compare the temperatures", _make_comparison(cold=cold), draft.last, "weather")),)
     return True
 
 
-def story(city: str, clause: str) -> Any:
+def make_story(city: str, clause: str) -> Any:
     def act(_: Sequence[StepResult]) -> Story:
         try:
             reply = yield Ask("weather", {"city": city})
         except CouldNot as why:
-            return (yield from looked_up(f"weather in {city}", instead_of=why))
+            return (yield from search_instead(f"weather in {city}", instead_of=why))
         scale = _SCALE.search(clause)
         degrees_c = _degrees(reply)
         if degrees_c is None or not (scale and (scale["f"] or scale["f2"])):
@@ -125,17 +133,17 @@ def in_fahrenheit(degrees_c: float | str) -> str:
     return f"{degrees_c} * 9 / 5 + 32"
 
 
-def _there(clause: str, draft: Draft) -> Any:
+def _make_there_story(clause: str, draft: Draft) -> Any:
     """A story on the city that "there" means: the first name in the finding that was not in the question."""
-    asked = draft.steps[draft.last[-1]].label
+    earlier_label = draft.steps[draft.last[-1]].label
 
-    def act(found: Sequence[StepResult]) -> Story:
-        told_of = found[0].items[0] if found[0].items else found[0].text
+    def act(results: Sequence[StepResult]) -> Story:
+        told_of = results[0].items[0] if results[0].items else results[0].text
         text = told_of.split(": ", 1)[-1]
-        named = [name for name in re.findall(rf"(?:is|in|at|to) ({CITY})", text) if name not in asked]
+        named = [name for name in re.findall(rf"(?:is|in|at|to) ({CITY})", text) if name not in earlier_label]
         if not named:
             raise CouldNot("I do not know which city you mean")
-        found_there: StepResult = yield from story(named[0], clause)(())
+        found_there: StepResult = yield from make_story(named[0], clause)(())
         return found_there
 
     return act
@@ -159,65 +167,67 @@ def result_of(reply: Any, city: str, clause: str, *, degrees_f: float | None = N
     degrees = _degrees(reply)
     sky = reply.get("weather") or reply.get("conditions") or reply.get("description")
     if isinstance(sky, list):
-        sky = ", ".join(str(part.get("description", part)) if isinstance(part, Mapping) else str(part) for part in sky)
-    shown = f"{degrees} °C" if degrees_f is None else f"{round(degrees_f, 2)} °F ({degrees} °C)"
-    place = reply.get("name") or city
-    parts = [f"In {place} it is"]
-    parts.append(shown + (f" with {sky}" if sky else "") if degrees is not None else str(sky or reply))
-    more = []
+        sky = ", ".join(str(item.get("description", item)) if isinstance(item, Mapping) else str(item) for item in sky)
+    temperature = f"{degrees} °C" if degrees_f is None else f"{round(degrees_f, 2)} °F ({degrees} °C)"
+    city_name = reply.get("name") or city
+    parts = [f"In {city_name} it is"]
+    parts.append(temperature + (f" with {sky}" if sky else "") if degrees is not None else str(sky or reply))
+    details = []
     if re.search(r"\bfeel", clause, re.I) and "feels_like" in main:
-        more.append(f"it feels like {main['feels_like']} °C")
+        details.append(f"it feels like {main['feels_like']} °C")
     if re.search(r"\bhumid", clause, re.I) and "humidity" in main:
-        more.append(f"the humidity is {main['humidity']} %")
+        details.append(f"the humidity is {main['humidity']} %")
     wind = reply.get("wind")
     if re.search(r"\bwind", clause, re.I) and isinstance(wind, Mapping) and "speed" in wind:
-        more.append(f"the wind blows at {wind['speed']} m/s")
+        details.append(f"the wind blows at {wind['speed']} m/s")
     if re.search(r"\bpressure", clause, re.I) and "pressure" in main:
-        more.append(f"the pressure is {main['pressure']} hPa")
+        details.append(f"the pressure is {main['pressure']} hPa")
     if re.search(r"\bumbrella", clause, re.I):
-        more.append(f"you {'need' if wet(str(sky), 'rain') else 'do not need'} an umbrella")
-    elif asked := re.search(r"\b(rain|snow)", clause, re.I):
-        answer = "yes" if wet(str(sky), asked[1]) else "no"
-        more.append(f"{answer}, it is {'' if answer == 'yes' else 'not '}{asked[1].lower()}ing")
+        details.append(f"you {'need' if is_wet(str(sky), 'rain') else 'do not need'} an umbrella")
+    elif weather_word := re.search(r"\b(rain|snow)", clause, re.I):
+        answer = "yes" if is_wet(str(sky), weather_word[1]) else "no"
+        details.append(f"{answer}, it is {'' if answer == 'yes' else 'not '}{weather_word[1].lower()}ing")
     number = re.search(r"-?\d+(?:\.\d+)?", clause)
     if degrees is not None and number and re.match(r"is\b", clause, re.I) and _conditions.LIMIT.search(clause):
-        holds = _conditions.condition(clause)(StepResult("", numbers=(degrees,)))
-        more.append("yes, it is" if holds else "no, it is not")
+        holds = _conditions.make_condition(clause)(StepResult("", numbers=(degrees,)))
+        details.append("yes, it is" if holds else "no, it is not")
     if re.search(r"\b(?:tomorrow|next week|weekend|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b", clause, re.I):
-        more.append("that is the weather now, for I have no forecast")
-    sentence = " ".join(parts) + "".join(f"; {part}" for part in more) + "."
+        details.append("that is the weather now, for I have no forecast")
+    sentence = " ".join(parts) + "".join(f"; {item}" for item in details) + "."
     return StepResult(
         sentence,
         sentence,
         (degrees,) if isinstance(degrees, int | float) else (),
-        items=(str(sky or ""), str(place)),
-        parts={} if degrees is None else {r"temperatures?|degrees|how (?:warm|hot|cold)": f"It is {shown} in {place}"},
+        items=(str(sky or ""), str(city_name)),
+        parts={}
+        if degrees is None
+        else {r"temperatures?|degrees|how (?:warm|hot|cold)": f"It is {temperature} in {city_name}"},
     )
 
 
-def wet(sky: str, what: str) -> bool:
+def is_wet(sky: str, kind: str) -> bool:
     signs = {"rain": r"rain|drizzle|shower|thunder", "snow": r"snow|sleet"}
-    return re.search(signs[what.lower()], sky, re.I) is not None
+    return re.search(signs[kind.lower()], sky, re.I) is not None
 
 
-def _nowhere(_: Sequence[StepResult]) -> Story:
+def _fail_without_city(_: Sequence[StepResult]) -> Story:
     raise CouldNot("you did not say for which city")
     yield Ask("", {})  # makes this function a generator
 
 
-def _comparison(*, cold: bool) -> Any:
-    def act(found: Sequence[StepResult]) -> Story:
-        known = [one for one in found if one.numbers]
-        if len(known) < 2:
+def _make_comparison(*, cold: bool) -> Any:
+    def act(results: Sequence[StepResult]) -> Story:
+        measured = [result for result in results if result.numbers]
+        if len(measured) < 2:
             raise CouldNot("I do not know enough of them")
-        first = (min if cold else max)(known, key=lambda one: one.numbers[0])
-        others = [one for one in known if one is not first]
-        if all(one.numbers[0] == first.numbers[0] for one in others):
+        first = (min if cold else max)(measured, key=lambda result: result.numbers[0])
+        rest = [result for result in measured if result is not first]
+        if all(result.numbers[0] == first.numbers[0] for result in rest):
             return StepResult("It is equally warm in all of them.", "It is equally warm in all of them.")
-        than = " and ".join(f"in {one.items[1]} ({one.numbers[0]} °C)" for one in others)
-        order = "first" if first is found[0] else "later"
-        told = f"It is {'colder' if cold else 'warmer'} in {first.items[1]} ({first.numbers[0]} °C) than {than}."
-        return StepResult(told, told, items=(first.items[1], order))
+        than = " and ".join(f"in {result.items[1]} ({result.numbers[0]} °C)" for result in rest)
+        order = "first" if first is results[0] else "later"
+        sentence = f"It is {'colder' if cold else 'warmer'} in {first.items[1]} ({first.numbers[0]} °C) than {than}."
+        return StepResult(sentence, sentence, items=(first.items[1], order))
         yield Ask("", {})  # makes this function a generator
 
     return act

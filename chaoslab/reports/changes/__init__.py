@@ -15,14 +15,14 @@ from enum import StrEnum
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.standing import Standing
 from chaoslab.analysis.verdict.table import Outcome
-from chaoslab.base.jsonable import shown
+from chaoslab.base.jsonable import show_value
 from chaoslab.core.events import RunStarted
-from chaoslab.reports.changes._spending import MovedAmount, moved
-from chaoslab.reports.charts.series import lines
+from chaoslab.reports.changes._spending import MovedAmount, compare_spending
+from chaoslab.reports.charts.series import group_lines
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents._rows import TrialRow
 from chaoslab.reports.frames import summarize_run
-from chaoslab.reports.levels import PassRate, pooled
+from chaoslab.reports.levels import PassRate, pool_levels
 from chaoslab.reports.page import count
 from chaoslab.search.compared import figure_text
 from chaoslab.search.comparing import ALPHA, ComparedFigure
@@ -77,33 +77,33 @@ class Changes:
     @classmethod
     def of(cls, then: Contents, now: Contents) -> Changes:
         """The changes from one run to another."""
-        before, after = keyed(then), keyed(now)
+        before, after = key_trials(then), key_trials(now)
         both = [(before[key], row) for key, row in after.items() if key in before]
-        pairs = [_change(one, now, other) for one, other in both]
+        pairs = [_compare_trial(before_row, now, after_row) for before_row, after_row in both]
         figure = ComparedFigure("well", ALPHA)
-        for one, other in both:
-            figure.add((KNOWN[one.standing], KNOWN[other.standing]), other.prompt)
+        for before_row, after_row in both:
+            figure.add((KNOWN[before_row.standing], KNOWN[after_row.standing]), after_row.prompt)
         order = list(Way)
         return cls(
             then=then.where,
             now=now.where,
-            pairs=sorted(pairs, key=lambda one: (order.index(one.way), not one.new)),
+            pairs=sorted(pairs, key=lambda before_row: (order.index(before_row.way), not before_row.new)),
             then_alone=[row.trial for key, row in before.items() if key not in after],
             now_alone=[row.trial for key, row in after.items() if key not in before],
             notes=tuple(differences(then.report.started, now.report.started)),
-            spent=moved(then, now, both),
+            spent=compare_spending(then, now, both),
             figure=figure,
-            levels=_levels(then.report, now.report),
+            levels=_pool_levels(then.report, now.report),
         )
 
     def count(self, way: Way) -> int:
         """The number of pairs that went this way."""
-        return sum(one.way is way for one in self.pairs)
+        return sum(pair.way is way for pair in self.pairs)
 
     @property
     def new(self) -> list[TrialChange]:
         """The new failures."""
-        return [one for one in self.pairs if one.new]
+        return [pair for pair in self.pairs if pair.new]
 
     @property
     def said(self) -> str:
@@ -134,46 +134,48 @@ def differences(then: RunStarted | None, now: RunStarted | None) -> Iterator[str
     if then is None or now is None:
         yield "The log of one run does not say how it was started."
         return
-    for name, one, other in (("seed", then.seed, now.seed), ("world", then.world, now.world)):
-        if one != other:
-            yield f"The {name} is another: {one} then, {other} now."
+    for name, then_value, now_value in (("seed", then.seed, now.seed), ("world", then.world, now.world)):
+        if then_value != now_value:
+            yield f"The {name} is another: {then_value} then, {now_value} now."
     if then.plan != now.plan:
         yield "The planned faults are others."
     for name in sorted({*then.settings, *now.settings} - {"SEED", "WORLD"}):
-        one, other = then.settings.get(name), now.settings.get(name)
-        if one != other:
-            yield f"The setting {name} is another: {shown(one)} then, {shown(other)} now."
+        then_value, now_value = then.settings.get(name), now.settings.get(name)
+        if then_value != now_value:
+            yield f"The setting {name} is another: {show_value(then_value)} then, {show_value(now_value)} now."
 
 
-def _levels(then: RunReport, now: RunReport) -> PassRate | None:
+def _pool_levels(then: RunReport, now: RunReport) -> PassRate | None:
     runs = [summarize_run(then), summarize_run(now)]
-    found = {run["level"] for run in runs}
-    alone = len(lines(runs, of_levels=True)) == 1  # else the line would show what another difference did
-    return pooled("", runs) if alone and len(found) > 1 and None not in found else None
+    levels = {run["level"] for run in runs}
+    is_single_line = len(group_lines(runs, of_levels=True)) == 1  # else the line would show what another difference did
+    return pool_levels("", runs) if is_single_line and len(levels) > 1 and None not in levels else None
 
 
-def keyed(contents: Contents) -> dict[tuple[str, str, int], TrialRow]:
+def key_trials(contents: Contents) -> dict[tuple[str, str, int], TrialRow]:
     """The trials by prompt and repetition; equal prompts of a run are numbered."""
-    found: dict[tuple[str, str, int], TrialRow] = {}
-    seen: Counter[tuple[str, str]] = Counter()
-    place = {trial: n for n, trial in enumerate(contents.report.trials)}
-    for row in sorted(contents.all_rows, key=lambda row: place[row.trial]):
+    rows_by_key: dict[tuple[str, str, int], TrialRow] = {}
+    counts: Counter[tuple[str, str]] = Counter()
+    order = {trial: n for n, trial in enumerate(contents.report.trials)}
+    for row in sorted(contents.all_rows, key=lambda row: order[row.trial]):
         key = (row.prompt, row.trial.rpartition(".")[2])
-        seen[key] += 1
-        found[*key, seen[key]] = row
-    return found
+        counts[key] += 1
+        rows_by_key[*key, counts[key]] = row
+    return rows_by_key
 
 
-def _change(before: TrialRow, now: Contents, after: TrialRow) -> TrialChange:
+def _compare_trial(before: TrialRow, now: Contents, after: TrialRow) -> TrialChange:
     standings = (before.standing, after.standing)
     new, fixed = standings == (Standing.WELL, Standing.BAD), standings == (Standing.BAD, Standing.WELL)
     ranks = [list(Outcome).index(row.outcome) for row in (before, after)]
-    way = Way.OPEN
+    direction = Way.OPEN
     if new or fixed:
-        way = Way.WORSE if new else Way.BETTER
+        direction = Way.WORSE if new else Way.BETTER
     elif Standing.OPEN not in standings:
-        way = Way.WORSE if ranks[1] > max(ranks[0], 0) else Way.BETTER if max(ranks[1], 0) < ranks[0] else Way.SAME
+        direction = (
+            Way.WORSE if ranks[1] > max(ranks[0], 0) else Way.BETTER if max(ranks[1], 0) < ranks[0] else Way.SAME
+        )
     return TrialChange(
-        trial=after.trial, prompt=after.prompt, then=before.outcome, now=after.outcome, way=way, new=new, fixed=fixed,
+        trial=after.trial, prompt=after.prompt, then=before.outcome, now=after.outcome, way=direction, new=new, fixed=fixed,
         why=after.in_words, replay=now.replay(after.trial),
     )  # fmt: skip

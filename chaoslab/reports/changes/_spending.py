@@ -46,48 +46,56 @@ class MovedAmount:
         return f"{round(value, DIGITS[unit]) + 0.0:{sign},.{DIGITS[unit]}f} {unit}".strip()
 
 
-def moved(then: Contents, now: Contents, pairs: Sequence[tuple[TrialRow, TrialRow]]) -> tuple[MovedAmount, ...]:
+def compare_spending(
+    then: Contents, now: Contents, pairs: Sequence[tuple[TrialRow, TrialRow]]
+) -> tuple[MovedAmount, ...]:
     """The amounts that both runs know, over these pairs; an amount that is 0 in all of them is left out."""
     ended = [pair for pair in pairs if not any(row.outcome in NO_TIME for row in pair)]
-    return tuple(_moved(then, now, ended))
+    return tuple(_compare_amounts(then, now, ended))
 
 
-def _moved(then: Contents, now: Contents, pairs: Sequence[tuple[TrialRow, TrialRow]]) -> Iterator[MovedAmount]:
-    before, after = _known(then), _known(now)
+def _compare_amounts(
+    then: Contents, now: Contents, pairs: Sequence[tuple[TrialRow, TrialRow]]
+) -> Iterator[MovedAmount]:
+    before, after = _read_known_amounts(then), _read_known_amounts(now)
     for amount in UNITS:
         if amount not in before or amount not in after:
             continue
-        both = [(row.prompt, before[amount](row), after[amount](other)) for row, other in pairs]
-        known = [(prompt, was, is_now) for prompt, was, is_now in both if was is not None and is_now is not None]
-        if not any(was or is_now for _, was, is_now in known):
+        both = [(row.prompt, before[amount](row), after[amount](after_row)) for row, after_row in pairs]
+        known_pairs = [
+            (prompt, before_value, after_value)
+            for prompt, before_value, after_value in both
+            if before_value is not None and after_value is not None
+        ]
+        if not any(before_value or after_value for _, before_value, after_value in known_pairs):
             continue
         by_prompt: dict[str, list[float]] = {}
-        for prompt, was, is_now in known:
-            by_prompt.setdefault(prompt, []).append(is_now - was)
-        units = [median(each) for each in by_prompt.values()]
-        found = median_interval(units if len(units) > 1 else next(iter(by_prompt.values())))
-        bounds = found.interval
+        for prompt, before_value, after_value in known_pairs:
+            by_prompt.setdefault(prompt, []).append(after_value - before_value)
+        units = [median(amounts) for amounts in by_prompt.values()]
+        estimate = median_interval(units if len(units) > 1 else next(iter(by_prompt.values())))
+        bounds = estimate.interval
         yield MovedAmount(
             amount,
-            then=median(was for _, was, _ in known),
-            now=median(is_now for _, _, is_now in known),
-            difference=found.value,
+            then=median(before_value for _, before_value, _ in known_pairs),
+            now=median(after_value for _, _, after_value in known_pairs),
+            difference=estimate.value,
             interval=None if isinf(bounds.low) or bounds.low == bounds.high else bounds,
-            pairs=len(known),
+            pairs=len(known_pairs),
         )
 
 
-def _known(of: Contents) -> dict[str, Callable[[TrialRow], float | None]]:
+def _read_known_amounts(contents: Contents) -> dict[str, Callable[[TrialRow], float | None]]:
     """The amounts that a run knows of its trials."""
-    known: dict[str, Callable[[TrialRow], float | None]] = {
+    readers: dict[str, Callable[[TrialRow], float | None]] = {
         "seconds": lambda row: row.seconds,
         "calls": lambda row: row.calls,
         "failed calls": lambda row: row.failed,
         "retries": lambda row: row.retries,
     }
-    figures, spent = of.report.figures.value.by_key, of.report.usage.value
-    if of.report.knows_usage:
-        known["tokens"] = lambda row: figures[row.trial].tokens
+    figures, spent = contents.report.figures.value.by_key, contents.report.usage.value
+    if contents.report.knows_usage:
+        readers["tokens"] = lambda row: figures[row.trial].tokens
         if spent is None or not spent.unpriced:
-            known["dollars"] = lambda row: float(figures[row.trial].usd)
-    return known
+            readers["dollars"] = lambda row: float(figures[row.trial].usd)
+    return readers

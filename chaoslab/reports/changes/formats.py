@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 from chaoslab.reports.changes import Changes, TrialChange, Way
 from chaoslab.reports.changes._spending import MovedAmount
-from chaoslab.reports.contents.outcomes import word
-from chaoslab.reports.formats.markdown import code
-from chaoslab.reports.page import table, wrapped
+from chaoslab.reports.contents.outcomes import outcome_word
+from chaoslab.reports.formats.markdown import format_code
+from chaoslab.reports.page import render_table, wrap
 from chaoslab.search.compared import figure_data
 
 VERSION = 2
@@ -18,102 +18,129 @@ ROWS_MAX = 500
 SPENT, SPENT_COLUMNS = "median of a trial", ("then", "now", "difference", "95 % interval")
 
 
-def text(found: Changes) -> str:
+def render_text(changes: Changes) -> str:
     """The page for a terminal, at most 80 columns."""
-    lines = [*wrapped(f"{found.then} → {found.now}"), *wrapped(found.said), *wrapped(found.tested)]
-    lines += [line for note in _notes(found) for line in wrapped(f"note: {note}")]
-    if found.spent:
-        lines += ["", *table([SPENT, *SPENT_COLUMNS], [[one.amount, *one.cells] for one in found.spent]), ""]
-    changed = _changed(found)
-    for one in changed[:SHOWN]:
-        lines += wrapped(f"{_mark(one)} {one.trial}: {word(one.then)} → {word(one.now)}: {one.why}", longest=300)
-        if one.new:
-            lines.append(f"    {one.replay}")
-    if len(changed) > SHOWN:
-        lines.append(f"{len(changed) - SHOWN} more changed")
+    lines = [*wrap(f"{changes.then} → {changes.now}"), *wrap(changes.said), *wrap(changes.tested)]
+    lines += [line for note in _collect_notes(changes) for line in wrap(f"note: {note}")]
+    if changes.spent:
+        lines += [
+            "",
+            *render_table([SPENT, *SPENT_COLUMNS], [[change.amount, *change.cells] for change in changes.spent]),
+            "",
+        ]
+    moved_pairs = _select_changed(changes)
+    for change in moved_pairs[:SHOWN]:
+        lines += wrap(
+            f"{_format_mark(change)} {change.trial}: {outcome_word(change.then)} → {outcome_word(change.now)}: {change.why}",
+            longest=300,
+        )
+        if change.new:
+            lines.append(f"    {change.replay}")
+    if len(moved_pairs) > SHOWN:
+        lines.append(f"{len(moved_pairs) - SHOWN} more changed")
     return "\n".join(lines) + "\n"
 
 
-def markdown(found: Changes) -> str:
+def render_markdown(changes: Changes) -> str:
     """The changes for a pull request."""
-    lines = ["## What changed", "", f"{code(found.then)} → {code(found.now)}", "", f"- **{found.said}**"]
-    lines += [f"- {found.tested}", *(f"- {code(line)}" for line in _notes(found))]
-    if found.spent:
+    lines = [
+        "## What changed",
+        "",
+        f"{format_code(changes.then)} → {format_code(changes.now)}",
+        "",
+        f"- **{changes.said}**",
+    ]
+    lines += [f"- {changes.tested}", *(f"- {format_code(line)}" for line in _collect_notes(changes))]
+    if changes.spent:
         lines += ["", f"| {' | '.join([SPENT, *SPENT_COLUMNS])} |", "|---|--:|--:|--:|--:|"]
-        lines += [f"| {' | '.join([one.amount, *one.cells])} |" for one in found.spent]
-    changed = _changed(found)
-    if changed:
+        lines += [f"| {' | '.join([change.amount, *change.cells])} |" for change in changes.spent]
+    moved_pairs = _select_changed(changes)
+    if moved_pairs:
         lines += ["", "| | trial | then | now | why | again |", "|---|---|---|---|---|---|"]
-    for one in changed[:ROWS_MAX]:
-        cells = (_mark(one), code(one.trial), word(one.then), word(one.now), code(one.why), code(one.replay))
+    for change in moved_pairs[:ROWS_MAX]:
+        cells = (
+            _format_mark(change),
+            format_code(change.trial),
+            outcome_word(change.then),
+            outcome_word(change.now),
+            format_code(change.why),
+            format_code(change.replay),
+        )
         lines.append(f"| {' | '.join(cells)} |")
-    if len(changed) > ROWS_MAX:
-        lines += ["", f"{len(changed) - ROWS_MAX} more changed."]
+    if len(moved_pairs) > ROWS_MAX:
+        lines += ["", f"{len(moved_pairs) - ROWS_MAX} more changed."]
     return "\n".join(lines) + "\n"
 
 
-def as_json(found: Changes) -> str:
+def render_json(changes: Changes) -> str:
     """The changes for programs."""
     value = {
         "schema": VERSION,
-        "then": found.then,
-        "now": found.now,
-        "counts": {str(way): found.count(way) for way in Way},
-        "well": figure_data(found.figure),
-        "change": found.change,
-        "bad_only_now": len(found.new),
-        "bad_only_then": sum(one.fixed for one in found.pairs),
-        "spent": {one.amount: _spent(one) for one in found.spent},
-        "notes": list(found.notes),
-        "then_alone": list(found.then_alone),
-        "now_alone": list(found.now_alone),
+        "then": changes.then,
+        "now": changes.now,
+        "counts": {str(direction): changes.count(direction) for direction in Way},
+        "well": figure_data(changes.figure),
+        "change": changes.change,
+        "bad_only_now": len(changes.new),
+        "bad_only_then": sum(change.fixed for change in changes.pairs),
+        "spent": {change.amount: _spending_data(change) for change in changes.spent},
+        "notes": list(changes.notes),
+        "then_alone": list(changes.then_alone),
+        "now_alone": list(changes.now_alone),
         "pairs": [
-            {**vars(one), "then": str(one.then), "now": str(one.now), "way": str(one.way)} for one in found.pairs
+            {**vars(change), "then": str(change.then), "now": str(change.now), "way": str(change.way)}
+            for change in changes.pairs
         ],
     }
     return json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
-def _spent(one: MovedAmount) -> dict[str, object]:
-    interval = None if one.interval is None else [one.interval.low, one.interval.high]
-    return {"pairs": one.pairs, "then": one.then, "now": one.now, "difference": one.difference, "interval": interval}
+def _spending_data(amount: MovedAmount) -> dict[str, object]:
+    interval = None if amount.interval is None else [amount.interval.low, amount.interval.high]
+    return {
+        "pairs": amount.pairs,
+        "then": amount.then,
+        "now": amount.now,
+        "difference": amount.difference,
+        "interval": interval,
+    }
 
 
-def html(found: Changes) -> str:
+def render_html(changes: Changes) -> str:
     """The changes as one page that loads nothing."""
-    from chaoslab.reports.formats.html import page
+    from chaoslab.reports.formats.html import render_page
     from chaoslab.reports.svg import over_level
 
-    worse, better = found.count(Way.WORSE), found.count(Way.BETTER)
-    tone = "bad" if worse else "good" if better or found.count(Way.SAME) else "open"
-    levels = over_level.draw(found.levels) if found.levels else None
-    given = {
-        "rows": _changed(found), "spent": SPENT, "columns": SPENT_COLUMNS, "notes": _notes(found), "tone": tone,
-        "mark": _mark, "word": word,
+    worse, better = changes.count(Way.WORSE), changes.count(Way.BETTER)
+    tone = "bad" if worse else "good" if better or changes.count(Way.SAME) else "open"
+    levels = over_level.draw(changes.levels) if changes.levels else None
+    context = {
+        "rows": _select_changed(changes), "spent": SPENT, "columns": SPENT_COLUMNS, "notes": _collect_notes(changes), "tone": tone,
+        "mark": _format_mark, "word": outcome_word,
     }  # fmt: skip
-    return page("changes.html", it=found, levels=levels, **given)
+    return render_page("changes.html", it=changes, levels=levels, **context)
 
 
 FORMATS: dict[str, tuple[str, Callable[[Changes], str]]] = {
-    "html": ("changes.html", html),
-    "json": ("changes.json", as_json),
-    "markdown": ("changes.md", markdown),
+    "html": ("changes.html", render_html),
+    "json": ("changes.json", render_json),
+    "markdown": ("changes.md", render_markdown),
 }
 """Format → the file's name and its maker."""
 
 
-def _changed(found: Changes) -> list[TrialChange]:
-    return [one for one in found.pairs if one.way in (Way.WORSE, Way.BETTER)]
+def _select_changed(changes: Changes) -> list[TrialChange]:
+    return [change for change in changes.pairs if change.way in (Way.WORSE, Way.BETTER)]
 
 
-def _mark(one: TrialChange) -> str:
-    return "NEW FAILURE" if one.new else str(one.way)
+def _format_mark(change: TrialChange) -> str:
+    return "NEW FAILURE" if change.new else str(change.way)
 
 
-def _notes(found: Changes) -> list[str]:
+def _collect_notes(changes: Changes) -> list[str]:
     """A line on the trials of each run that have no partner."""
-    return [*found.notes] + [
+    return [*changes.notes] + [
         f"{len(trials)} without a partner in {run}, such as {trials[0]}"
-        for run, trials in ((found.then, found.then_alone), (found.now, found.now_alone))
+        for run, trials in ((changes.then, changes.then_alone), (changes.now, changes.now_alone))
         if trials
     ]

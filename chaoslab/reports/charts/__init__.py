@@ -18,15 +18,25 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chaoslab.analysis.verdict.guard import guarded
+from chaoslab.analysis.verdict.guard import run_guarded
 from chaoslab.base import extras
 from chaoslab.base.commandline import code_for, refuse
-from chaoslab.base.files import replacing
+from chaoslab.base.files import replace_file
 from chaoslab.base.interrupts import heard_outside_imports
-from chaoslab.reports.charts._style import blank, nothing, sign
-from chaoslab.reports.charts.series import AXIS, Axis, axis_of, knobs, lines, of_levels, rows, said, states
-from chaoslab.reports.levels import pooled
-from chaoslab.reports.places import LATEST, LOGS, charts_of
+from chaoslab.reports.charts._style import draw_message, read_blank_reason, sign_figure
+from chaoslab.reports.charts.series import (
+    AXIS,
+    Axis,
+    axis_of,
+    describe_lines,
+    find_varied_settings,
+    group_lines,
+    has_setting,
+    of_levels,
+    read_rows,
+)
+from chaoslab.reports.levels import pool_levels
+from chaoslab.reports.places import LATEST, LOGS, charts_folder
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -48,10 +58,10 @@ def names() -> list[str]:
 
 def draw(run: Frames, *, only: str = "") -> dict[str, Figure]:
     """The charts of one run by file name (without `.png`), also those that have nothing to show. `only`: this one."""
-    _load()
-    figures = _guarded({name: partial(chart, run) for name, chart in _charts() if only in ("", name)})
+    _load_matplotlib()
+    figures = _draw_guarded({name: partial(chart, run) for name, chart in _charts() if only in ("", name)})
     for figure in figures.values():
-        sign(figure, run.measures)
+        sign_figure(figure, run.measures)
     return figures
 
 
@@ -67,71 +77,78 @@ def overlay(runs: Frames) -> dict[str, Figure]:
     """The charts of several runs, from their tables OVERLAID: against the setting in which they differ, or the one of
     most values (TOXIC_PROB if they differ in none); over two if they differ in just two; and over their level of chaos
     if that is not the same in all. Runs that differ in nothing else share a line."""
-    _load()
-    from chaoslab.reports.charts.sweep import heat_map, mttr_against, pass_rate, success_against, time_against
+    _load_matplotlib()
+    from chaoslab.reports.charts.sweep import (
+        draw_heat_map,
+        draw_mttr_against,
+        draw_pass_rate,
+        draw_success_against,
+        draw_time_against,
+    )
 
-    each = rows(runs.runs)
+    run_rows = read_rows(runs.runs)
     pictures: dict[str, Callable[[], Figure]] = {}
-    if axis := axis_of(each):
-        found = lines(each, axis.name)
-        pictures[f"success_vs_{axis.name.lower()}"] = partial(success_against, found, axis)
-        pictures[f"mttr_vs_{axis.name.lower()}"] = lambda: mttr_against(found, axis, runs.incidents)
-        pictures[f"time_vs_{axis.name.lower()}"] = lambda: time_against(found, axis, runs.trials)
-        both = knobs(each)
-        if len(both) == 2 and len(lines(each, *both)) == 1:
-            pictures["heat_map"] = partial(heat_map, each, axis, Axis.of(both[1], each))
-    if of_levels(each):
-        pictures["pass_rate_vs_level"] = lambda: pass_rate(
-            [pooled(line.label, line.runs) for line in lines(each, of_levels=True)], passed="correct trials"
+    if axis := axis_of(run_rows):
+        series = group_lines(run_rows, axis.name)
+        pictures[f"success_vs_{axis.name.lower()}"] = partial(draw_success_against, series, axis)
+        pictures[f"mttr_vs_{axis.name.lower()}"] = lambda: draw_mttr_against(series, axis, runs.incidents)
+        pictures[f"time_vs_{axis.name.lower()}"] = lambda: draw_time_against(series, axis, runs.trials)
+        both = find_varied_settings(run_rows)
+        if len(both) == 2 and len(group_lines(run_rows, *both)) == 1:
+            pictures["heat_map"] = partial(draw_heat_map, run_rows, axis, Axis.of(both[1], run_rows))
+    if of_levels(run_rows):
+        pictures["pass_rate_vs_level"] = lambda: draw_pass_rate(
+            [pool_levels(line.label, line.runs) for line in group_lines(run_rows, of_levels=True)],
+            passed="correct trials",
         )
-    return _guarded(pictures)
+    return _draw_guarded(pictures)
 
 
-def _guarded(pictures: Mapping[str, Callable[[], Figure]]) -> dict[str, Figure]:
+def _draw_guarded(pictures: Mapping[str, Callable[[], Figure]]) -> dict[str, Figure]:
     """The charts. If a chart's measure raises, it is replaced by one with the reason."""
-    return {name: guarded(make, partial(_unknown, name)) for name, make in pictures.items()}
+    return {name: run_guarded(make, partial(_draw_unknown, name)) for name, make in pictures.items()}
 
 
-def _unknown(name: str, why: str) -> Figure:
-    figure = nothing(name.replace("_", " ").capitalize(), f"unknown ({why})".replace("$", r"\$"))
+def _draw_unknown(name: str, reason: str) -> Figure:
+    figure = draw_message(name.replace("_", " ").capitalize(), f"unknown ({reason})".replace("$", r"\$"))
     figure.axes[0].set_gid("")  # that something went wrong is worth a picture
     return figure
 
 
-def _load() -> None:
+def _load_matplotlib() -> None:
     """Imports matplotlib without regard to MPLBACKEND: these charts need no backend. Raises Incomplete: a package that
     they need is not installed."""
-    from chaoslab.config.settings import hidden
+    from chaoslab.config.settings import hide_variable
 
     extras.check("a chart", "charts")
-    with hidden("MPLBACKEND"):
+    with hide_variable("MPLBACKEND"):
         importlib.import_module("matplotlib")
 
 
-def rendered(figures: dict[str, Figure]) -> dict[str, bytes]:
+def render_pngs(figures: dict[str, Figure]) -> dict[str, bytes]:
     """The charts as PNG by file name, without those that have nothing to show. The bytes depend on the data alone (no
     time, no version in it)."""
 
     def picture(name: str, figure: Figure) -> bytes:
-        return guarded(lambda: _png(figure), lambda why: _png(_unknown(name, why)))
+        return run_guarded(lambda: _encode_png(figure), lambda why: _encode_png(_draw_unknown(name, why)))
 
-    return {f"{name}.png": picture(name, figure) for name, figure in figures.items() if not blank(figure)}
+    return {f"{name}.png": picture(name, figure) for name, figure in figures.items() if not read_blank_reason(figure)}
 
 
-def undrawn(figures: Mapping[str, Figure]) -> dict[str, str]:
+def list_undrawn(figures: Mapping[str, Figure]) -> dict[str, str]:
     """The charts that would show nothing, by file name, and why."""
-    return {f"{name}.png": why for name, figure in figures.items() if (why := blank(figure))}
+    return {f"{name}.png": reason for name, figure in figures.items() if (reason := read_blank_reason(figure))}
 
 
-def unfilled(empty: Mapping[str, str]) -> list[str]:
-    """A line for each reason for which charts are not drawn, with their names. `empty`: as `undrawn` gives them."""
+def describe_undrawn(empty: Mapping[str, str]) -> list[str]:
+    """A line for each reason for which charts are not drawn, with their names. `empty`: as `list_undrawn` gives them."""
     names: dict[str, list[str]] = {}
-    for name, why in empty.items():
-        names.setdefault(why.removeprefix("no data: "), []).append(name)
-    return [f"no {', '.join(alike)}: {why}" for why, alike in names.items()]
+    for name, reason in empty.items():
+        names.setdefault(reason.removeprefix("no data: "), []).append(name)
+    return [f"no {', '.join(chart_names)}: {reason}" for reason, chart_names in names.items()]
 
 
-def _png(figure: Figure) -> bytes:
+def _encode_png(figure: Figure) -> bytes:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from PIL import Image
 
@@ -147,7 +164,7 @@ def _png(figure: Figure) -> bytes:
 def save_one(figure: Figure, path: Path) -> None:
     """Writes a chart as the kind of file that the path ends in: .png or .svg. Raises OSError: it cannot be written."""
     if path.suffix == ".png":
-        path.write_bytes(_png(figure))
+        path.write_bytes(_encode_png(figure))
     else:
         figure.savefig(path, metadata={"Date": None})
 
@@ -160,20 +177,20 @@ def write(pictures: Mapping[str, bytes], folder: Path) -> list[Path]:
     paths = {folder / name: picture for name, picture in pictures.items()}
     with ExitStack() as stack:
         for path, picture in paths.items():
-            stack.enter_context(replacing(path)).write_bytes(picture)
+            stack.enter_context(replace_file(path)).write_bytes(picture)
         for path in paths:  # before any is replaced
             if path.is_dir() and not path.is_symlink():
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     return list(paths)
 
 
-def places(own: Path, *, out: Path, logs: Path) -> list[Path]:
-    """The folders for a run's charts: `own`, and also `out` if it is the latest run."""
+def chart_folders(run_folder: Path, *, out: Path, logs: Path) -> list[Path]:
+    """The folders for a run's charts: `run_folder`, and also `out` if it is the latest run."""
     latest = logs / LATEST
-    return [own, out] if latest.exists() and latest.resolve() == own.parent.resolve() else [own]
+    return [run_folder, out] if latest.exists() and latest.resolve() == run_folder.parent.resolve() else [run_folder]
 
 
-def put(
+def write_pictures(
     pictures: Mapping[str, bytes], folders: Sequence[Path], *, without: Iterable[str] = ()
 ) -> tuple[list[Path], list[str], int]:
     """Writes the pictures into each folder, and removes those of earlier runs that are named in `without`; returns the
@@ -186,8 +203,8 @@ def put(
                 with suppress(OSError):  # a folder of the user's, for one
                     (folder / name).unlink(missing_ok=True)
         except OSError as error:
-            where = error.filename2 or error.filename or folder
-            complaints.append(f"cannot draw into {where}: {error.strerror or error}")
+            location = error.filename2 or error.filename or folder
+            complaints.append(f"cannot draw into {location}: {error.strerror or error}")
             code = max(code, code_for(error))
     return paths, complaints, code
 
@@ -199,7 +216,7 @@ def main(names: Sequence[str] = (), *, out: Path | None = None, logs: Path = LOG
 
     names = names or [LATEST]
     notes: list[str] = []
-    apart = ""
+    lines_note = ""
 
     def frames_of(name: str) -> Frames:
         run = Frames.read(name, logs=logs)
@@ -212,23 +229,23 @@ def main(names: Sequence[str] = (), *, out: Path | None = None, logs: Path = LOG
                 figures = draw(frames_of(*names))
             else:
                 runs = Joined(map(frames_of, names), only=OVERLAID)
-                each = rows(runs.runs)
-                if axis := axis_of(each):
-                    apart = said(lines(each, axis.name), axis.name)
-                elif not of_levels(each):
-                    silent = next(name for name, run in zip(names, each, strict=True) if not states(run, AXIS))
+                run_rows = read_rows(runs.runs)
+                if axis := axis_of(run_rows):
+                    lines_note = describe_lines(group_lines(run_rows, axis.name), axis.name)
+                elif not of_levels(run_rows):
+                    silent = next(name for name, run in zip(names, run_rows, strict=True) if not has_setting(run, AXIS))
                     raise LookupError(f"the logs of '{silent}' do not state its {AXIS}: it cannot be laid over others")
                 figures = overlay(runs)
-            pictures, empty = rendered(figures), undrawn(figures)
+            pictures, empty = render_pngs(figures), list_undrawn(figures)
     except (LookupError, extras.Incomplete) as error:
         return refuse(error)
     alone = len(names) == 1 and not out
-    folders = places(charts_of(names[0], logs=logs), out=OUT, logs=logs) if alone else [out or OUT]
-    paths, complaints, code = put(pictures, folders, without=empty)
+    folders = chart_folders(charts_folder(names[0], logs=logs), out=OUT, logs=logs) if alone else [out or OUT]
+    paths, complaints, code = write_pictures(pictures, folders, without=empty)
     for line in [
         *(f"note: {note}" for note in notes),
-        *(line for line in unfilled(empty) if not complaints),
-        *filter(None, [apart]),
+        *(line for line in describe_undrawn(empty) if not complaints),
+        *filter(None, [lines_note]),
         *(f"{complaint}; --out should name a folder" for complaint in complaints),
     ]:
         print(line, file=sys.stderr)

@@ -75,49 +75,49 @@ LINES = ("-", "--", ":", "-.")
 SHAPES = "osD^vPX"
 
 
-def faults(names: Iterable[str]) -> dict[str, Look]:
+def choose_looks(names: Iterable[str]) -> dict[str, Look]:
     """The look of each of these faults. One without a look of its own looks the same in every run, unless two of a run
     share a look: then the later by name takes the next."""
-    wanted = sorted(set(names))
-    found = {name: FAULTS[name] for name in wanted if name in FAULTS}
-    for name in wanted:
-        if name not in found:
-            found[name] = _stranger(name, taken=found.values())
-    return found
+    fault_names = sorted(set(names))
+    looks = {name: FAULTS[name] for name in fault_names if name in FAULTS}
+    for name in fault_names:
+        if name not in looks:
+            looks[name] = _choose_look(name, taken=looks.values())
+    return looks
 
 
-def of_run(report: RunReport, names: Iterable[str]) -> dict[str, Look]:
+def looks_of_run(report: RunReport, names: Iterable[str]) -> dict[str, Look]:
     """The look of each of these faults, the same in all charts of the run: all that it met count as wanted."""
-    wanted = set(names)
+    fault_names = set(names)
     counts = () if report.delivered.unknown else report.delivered.value.by_fault
-    met = {row.fault for row in counts if row.witnessed}
-    return {name: look for name, look in faults({*wanted, *met}).items() if name in wanted}
+    met_faults = {row.fault for row in counts if row.witnessed}
+    return {name: look for name, look in choose_looks({*fault_names, *met_faults}).items() if name in fault_names}
 
 
-def hatches(looks: Mapping[str, Look]) -> dict[str, str]:
+def choose_hatches(looks: Mapping[str, Look]) -> dict[str, str]:
     """A pattern for each of these that has the colour of one before it, for charts without shapes."""
-    seen: Counter[str] = Counter()
-    found = {}
+    counts: Counter[str] = Counter()
+    patterns = {}
     for name, look in looks.items():
-        if nth := seen[look.color]:
-            found[name] = HATCHES[(nth - 1) % len(HATCHES)]
-        seen[look.color] += 1
-    return found
+        if nth := counts[look.color]:
+            patterns[name] = HATCHES[(nth - 1) % len(HATCHES)]
+        counts[look.color] += 1
+    return patterns
 
 
-def _stranger(name: str, *, taken: Iterable[Look]) -> Look:
+def _choose_look(name: str, *, taken: Iterable[Look]) -> Look:
     """The look by the hash of the name, or the next with a free colour, else with a free combination."""
     first = int.from_bytes(blake2b(name.encode(errors="replace"), digest_size=4).digest()) % len(STRANGERS)
     ordered = [*STRANGERS[first:], *STRANGERS[:first]]
     looks = set(taken)
     colors = {look.color for look in looks}
     for free in (lambda look: look.color not in colors, lambda look: look not in looks):
-        if left := list(filter(free, ordered)):
-            return left[0]
+        if free_looks := list(filter(free, ordered)):
+            return free_looks[0]
     return ordered[0]
 
 
-def series(number: int) -> tuple[Look, str]:
+def series_style(number: int) -> tuple[Look, str]:
     """The look and the line of a series, counted from 0."""
     line = LINES[number // len(SERIES) % len(LINES)]
     return Look(SERIES[number % len(SERIES)], SHAPES[number % len(SHAPES)]), line

@@ -13,7 +13,7 @@ from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.config.settings import Settings, as_text, as_tuple
 from chaoslab.reports._types import Artist, Axes, DataFrame, Figure
 from chaoslab.reports.charts._palette import Look
-from chaoslab.reports.text import apart
+from chaoslab.reports.text import shorten_apart
 
 if TYPE_CHECKING:
     from matplotlib.layout_engine import LayoutEngine
@@ -48,7 +48,7 @@ CROWD = 300
 
 
 @cache
-def engine() -> LayoutEngine:
+def make_layout_engine() -> LayoutEngine:
     """The layout of a figure with one pair of axes: measured once and placed once. It keeps nothing, so all figures
     share one. matplotlib's constrained layout measures every text twice and solves a system of equations; a chart here
     needs a margin on each side."""
@@ -64,32 +64,32 @@ def engine() -> LayoutEngine:
             renderer = fig._get_renderer()  # type: ignore[attr-defined]  # as matplotlib's own layouts do
             width, height = fig.bbox.size
             pad = PAD_IN * fig.dpi
-            place = axes.bbox
-            texts = axes.get_tightbbox(renderer, for_layout_only=True) or place
+            axes_box = axes.bbox
+            texts = axes.get_tightbbox(renderer, for_layout_only=True) or axes_box
             titles = [fig._suptitle] if fig._suptitle else []  # type: ignore[attr-defined]
             above = sum(title.get_window_extent(renderer).height + pad for title in titles)
             below = sum(legend.get_window_extent(renderer).height + pad for legend in fig.legends)
-            left = place.x0 - texts.x0 + pad
-            right = width - (texts.x1 - place.x1) - pad
-            bottom = place.y0 - texts.y0 + pad + below
-            top = height - (texts.y1 - place.y1) - pad - above
+            left_px = axes_box.x0 - texts.x0 + pad
+            right = width - (texts.x1 - axes_box.x1) - pad
+            bottom = axes_box.y0 - texts.y0 + pad + below
+            top = height - (texts.y1 - axes_box.y1) - pad - above
             fig.subplots_adjust(
-                left=left / width,
-                right=max(right, left + LEAST * width) / width,
+                left=left_px / width,
+                right=max(right, left_px + LEAST * width) / width,
                 bottom=bottom / height,
                 top=max(top, bottom + LEAST * height) / height,
             )
-            place = axes.bbox  # the note begins where the title does, not where long labels let the axes begin
-            axes._left_title.set_x((TITLE * width - place.x0) / place.width)  # type: ignore[attr-defined]
+            axes_box = axes.bbox  # the note begins where the title does, not where long labels let the axes begin
+            axes._left_title.set_x((TITLE * width - axes_box.x0) / axes_box.width)  # type: ignore[attr-defined]
 
     return OneAxes()
 
 
-def canvas(title: str, note: str = "", *, height_in: float = 4.2) -> tuple[Figure, Axes]:
+def make_canvas(title: str, note: str = "", *, height_in: float = 4.2) -> tuple[Figure, Axes]:
     """An empty figure; `note` is the line under its title."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(8.4, height_in), layout=engine())
+    figure = Figure(figsize=(8.4, height_in), layout=make_layout_engine())
     figure.suptitle(title, x=TITLE, y=1 - PAD_IN / height_in, ha="left", fontsize=13, fontweight="bold")
     axes = figure.add_subplot()
     axes.tick_params(which="minor", labelbottom=False, labelleft=False)
@@ -101,72 +101,78 @@ def canvas(title: str, note: str = "", *, height_in: float = 4.2) -> tuple[Figur
     return figure, axes
 
 
-def nothing(title: str, message: str) -> Figure:
-    """A figure with a message in place of axes. Such a chart is not written (`blank`)."""
-    figure, axes = canvas(title)
+def draw_message(title: str, message: str) -> Figure:
+    """A figure with a message in place of axes. Such a chart is not written (`read_blank_reason`)."""
+    figure, axes = make_canvas(title)
     axes.set_gid(message)
     axes.set_axis_off()
-    said = textwrap.fill(message, NOTE_WIDTH)
-    axes.text(0.5, 0.5, said, transform=axes.transAxes, ha="center", va="center", fontsize=12, color="#444444")
+    wrapped_message = textwrap.fill(message, NOTE_WIDTH)
+    axes.text(
+        0.5, 0.5, wrapped_message, transform=axes.transAxes, ha="center", va="center", fontsize=12, color="#444444"
+    )
     return figure
 
 
-def blank(figure: Figure) -> str:
+def read_blank_reason(figure: Figure) -> str:
     """The message of a chart that shows nothing else; empty if it shows something."""
     return next((gid for axes in figure.axes if (gid := axes.get_gid())), "")
 
 
-def unmet(report: RunReport) -> str:
+def describe_unmet(report: RunReport) -> str:
     """The text for a chart without any witnessed fault."""
     return "no faults were witnessed in this run" + ("" if report.of_functions else " (CHAOS_LEVEL=2 makes some)")
 
 
-def sign(figure: Figure, report: RunReport) -> None:
+def sign_figure(figure: Figure, report: RunReport) -> None:
     """Names the run at the right of the title: its name, seed and world, and the settings that are not as usual."""
     run = report.started
     seed = [f"seed {run.seed}", run.world] if run is not None else []
-    usual = {} if report.of_functions else Settings().shown()
-    given = run.settings if run is not None else {}
+    usual_settings = {} if report.of_functions else Settings().shown()
+    settings = run.settings if run is not None else {}
     chosen = [
-        f"{name}={as_text(as_tuple(given[name]))}" for name, value in usual.items()
-        if name in given and name not in UNSIGNED and as_tuple(given[name]) != value
+        f"{name}={as_text(as_tuple(settings[name]))}" for name, value in usual_settings.items()
+        if name in settings and name not in UNSIGNED and as_tuple(settings[name]) != value
     ]  # fmt: skip
     room = int((figure.get_figwidth() - len(figure.get_suptitle()) * TITLE_IN) / SIGNED_IN)
-    shown = [*chosen]
-    while len(" ".join(shown)) > room:
-        shown = [*shown[:-2], "…"]
-    lines = [short(" · ".join(filter(None, [report.name, *seed])), room), " ".join(shown).replace("$", r"\$")]
-    said = "\n".join(filter(None, lines))
+    signed = [*chosen]
+    while len(" ".join(signed)) > room:
+        signed = [*signed[:-2], "…"]
+    lines = [shorten(" · ".join(filter(None, [report.name, *seed])), room), " ".join(signed).replace("$", r"\$")]
+    signature = "\n".join(filter(None, lines))
     y = 1 - PAD_IN / figure.get_figheight()
-    figure.text(1 - TITLE, y, said, ha="right", va="top", fontsize=7, color="#777777", linespacing=1.15)
+    figure.text(1 - TITLE, y, signature, ha="right", va="top", fontsize=7, color="#777777", linespacing=1.15)
 
 
-def rows_named(axes: Axes, labels: Sequence[str]) -> None:
+def name_rows(axes: Axes, labels: Sequence[str]) -> None:
     """Makes each unit of the upright axis a row with its label, the first at the top."""
     axes.set_yticks(range(len(labels)), labels)
     axes.set_ylim(len(labels) - 0.4, -0.6)
     axes.grid(visible=False, axis="y")
 
 
-def shares_up(axes: Axes, what: str) -> None:
-    """Makes the upright axis one of shares, in percent. `what`: its label, without the unit."""
+def scale_shares(axes: Axes, label: str) -> None:
+    """Makes the upright axis one of shares, in percent. `label`: its label, without the unit."""
     axes.set_ylim(-0.03, 1.03)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value * 100:.0f}")
-    axes.set_ylabel(f"{what} (%)")
+    axes.set_ylabel(f"{label} (%)")
 
 
-def with_bars(
-    axes: Axes, points: Sequence[tuple[float, float, float, float]], look: tuple[Look, str], label: str, **given: Any
+def draw_with_bars(
+    axes: Axes,
+    points: Sequence[tuple[float, float, float, float]],
+    look: tuple[Look, str],
+    label: str,
+    **style_options: Any,
 ) -> None:
     """Draws a line through points that have intervals: (x, y, low, high) of each. `look`: as `series` gives it."""
     (color, marker), style = look
     xs, ys = [x for x, *_ in points], [y for _, y, *_ in points]
     ends = [[y - low for _, y, low, _ in points], [high - y for _, y, _, high in points]]
-    usual: dict[str, Any] = {"color": color, "marker": marker, "linestyle": style, "capsize": 4, "label": label}
-    axes.errorbar(xs, ys, yerr=ends, **usual | given)
+    default_style: dict[str, Any] = {"color": color, "marker": marker, "linestyle": style, "capsize": 4, "label": label}
+    axes.errorbar(xs, ys, yerr=ends, **default_style | style_options)
 
 
-def legend(figure: Figure, axes: Axes) -> None:
+def draw_legend(figure: Figure, axes: Axes) -> None:
     """Draws the legend below the chart, so that it hides no data; a long one makes the figure higher."""
     handles, labels = axes.get_legend_handles_labels()
     if handles:
@@ -174,10 +180,10 @@ def legend(figure: Figure, axes: Axes) -> None:
         longest = max(map(len, labels))
         columns = min(4 if longest < 28 else 2 if longest < 60 else 1, len(handles))
         rows = math.ceil(len(handles) / columns) + sum(label.count("\n") for label in labels)
-        keys(figure, handles, labels, columns=columns, higher_in=0.2 * max(0, rows - 2))
+        draw_keys(figure, handles, labels, columns=columns, higher_in=0.2 * max(0, rows - 2))
 
 
-def keys(
+def draw_keys(
     figure: Figure, handles: Sequence[Artist], labels: Sequence[str], *, columns: int = 4, higher_in: float = 0.0
 ) -> None:
     """Draws these keys as the legend; the figure becomes higher by so much."""
@@ -203,14 +209,14 @@ class DurationAxis:
         """The position of a duration. `share` (0-1) spreads those at the edge, where the axis has no scale."""
         if value > 0:
             return max(value, self.low)
-        first, last = self.edge
-        return first * (last / first) ** share if first > 0 else first + (last - first) * share
+        start, end = self.edge
+        return start * (end / start) ** share if start > 0 else start + (end - start) * share
 
     def places(self, values: Iterable[float]) -> list[float]:
         return [self.place(value) for value in values]
 
 
-def scale(axes: Axes, values: Sequence[float], *, axis: str) -> DurationAxis:
+def scale_durations(axes: Axes, values: Sequence[float], *, axis: str) -> DurationAxis:
     """Makes an axis logarithmic if the values span a large factor, else linear. Values of 0 and unknown ones (NaN) are
     drawn at its edge, with a label."""
     from matplotlib.ticker import NullLocator
@@ -219,44 +225,46 @@ def scale(axes: Axes, values: Sequence[float], *, axis: str) -> DurationAxis:
     which = axes.xaxis if axis == "x" else axes.yaxis
     limits = axes.set_xlim if axis == "x" else axes.set_ylim
     logarithmic = len(positive) > 1 and max(positive) / min(positive) > WIDE
-    zero, untold = 0.0 in values, any(map(math.isnan, values))
-    if not zero and not untold and not logarithmic:
+    zero, has_unknown = 0.0 in values, any(map(math.isnan, values))
+    if not zero and not has_unknown and not logarithmic:
         limits(0, max(positive, default=1.0) * 1.08)
         return DurationAxis("", 0.0, (0.0, 0.0))
     high = max(positive, default=1.0)
     if logarithmic:
         (axes.set_xscale if axis == "x" else axes.set_yscale)("log")
         low = max(min(positive), high / 10**DECADES)
-        made = DurationAxis(", logarithmic", low, (low * (low / high) ** 0.19, low * (low / high) ** 0.07))
-        begin, wall = low * (low / high) ** 0.24, low * (low / high) ** 0.035
-        ticks = _decades(low / 1.2, high * 1.6)
+        duration_axis = DurationAxis(", logarithmic", low, (low * (low / high) ** 0.19, low * (low / high) ** 0.07))
+        axis_start, wall = low * (low / high) ** 0.24, low * (low / high) ** 0.035
+        ticks = _list_decades(low / 1.2, high * 1.6)
         which.set_minor_locator(NullLocator())
-        _between(axes, axis, low, high * 1.6)
+        _draw_minor_lines(axes, axis, low, high * 1.6)
     else:
-        made = DurationAxis("", 0.0, (-0.19 * high, -0.07 * high))
-        begin, wall = -0.24 * high, -0.035 * high
+        duration_axis = DurationAxis("", 0.0, (-0.19 * high, -0.07 * high))
+        axis_start, wall = -0.24 * high, -0.035 * high
         ticks = [tick for tick in which.get_major_locator().tick_values(0, high) if 0 <= tick <= high * 1.08]
-    if not zero and not untold:
+    if not zero and not has_unknown:
         limits(low / 1.6, high * 1.6)
         which.set_ticks(ticks, [f"{tick:g}" for tick in ticks])
-        return made
-    limits(begin, high * 1.6 if logarithmic else high * 1.08)
-    words = "0 or\nnot told" if zero and untold else "0" if zero else "not told"
+        return duration_axis
+    limits(axis_start, high * 1.6 if logarithmic else high * 1.08)
+    edge_label = "0 or\nnot told" if zero and has_unknown else "0" if zero else "not told"
     side = "; left of" if axis == "x" else ";\nbelow"
-    made = replace(made, suffix=f"{made.suffix}{side} the dotted line: {' '.join(words.split())}")
+    duration_axis = replace(
+        duration_axis, suffix=f"{duration_axis.suffix}{side} the dotted line: {' '.join(edge_label.split())}"
+    )
     ticks = [tick for tick in ticks if tick > 0 or not zero]
-    which.set_ticks([made.place(0), *ticks], [words, *(f"{tick:g}" for tick in ticks)])
+    which.set_ticks([duration_axis.place(0), *ticks], [edge_label, *(f"{tick:g}" for tick in ticks)])
     (axes.axvline if axis == "x" else axes.axhline)(wall, color="#B8B8B8", linewidth=0.8, linestyle=":", zorder=0.5)
-    return made
+    return duration_axis
 
 
-def _decades(low: float, high: float) -> list[float]:
+def _list_decades(low: float, high: float) -> list[float]:
     """The powers of ten on a logarithmic axis, TICKS at most."""
     first, last = math.ceil(math.log10(low)), math.floor(math.log10(high))
     return [10.0**n for n in range(first, last + 1, math.ceil((last - first + 1) / TICKS) or 1)]
 
 
-def _between(axes: Axes, axis: str, low: float, high: float) -> None:
+def _draw_minor_lines(axes: Axes, axis: str, low: float, high: float) -> None:
     """Strokes at 2 to 9 times each power of ten. As ticks each would be five artists of matplotlib's."""
     from matplotlib.markers import TICKRIGHT, TICKUP
 
@@ -270,37 +278,37 @@ def _between(axes: Axes, axis: str, low: float, high: float) -> None:
         axes.plot([0.0] * len(at), at, marker=TICKRIGHT, transform=axes.get_yaxis_transform(), **strokes)
 
 
-def thin(found: DataFrame) -> tuple[DataFrame, str]:
+def thin_rows(rows: DataFrame) -> tuple[DataFrame, str]:
     """At most POINTS of the rows, evenly spaced in their order, and a text on the selection."""
-    step = math.ceil(len(found) / POINTS)
-    return (found, "") if step <= 1 else (found[::step], f", every {ordinal(step)} drawn")
+    step = math.ceil(len(rows) / POINTS)
+    return (rows, "") if step <= 1 else (rows[::step], f", every {format_ordinal(step)} drawn")
 
 
-def crowded(size: float, count: int) -> tuple[float, float]:
+def size_marks(size: float, count: int) -> tuple[float, float]:
     """The size of points and the width of their edges. A crowd gets small points without edges, which would hide the
     colours."""
     return (size, 0.4) if count <= CROWD else (max(8.0, size * 0.35), 0.0)
 
 
-def ordinal(number: int) -> str:
+def format_ordinal(number: int) -> str:
     """A number as text: 2nd, 3rd, 4th."""
     last = number % 10 if number // 10 % 10 != 1 else 0
     return f"{number}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(last, 'th') }"
 
 
-def short(text: str, width: int = 26) -> str:
+def shorten(text: str, width: int = 26) -> str:
     """The text in one line of at most `width` characters."""
-    return shorts([text], width)[0]
+    return shorten_all([text], width)[0]
 
 
-def shorts(texts: Sequence[str], width: int = 26) -> list[str]:
+def shorten_all(texts: Sequence[str], width: int = 26) -> list[str]:
     """Each text in one line of at most `width` characters; different ones stay different."""
     lines = ["".join(sign if sign.isprintable() else "?" for sign in " ".join(text.split())) for text in texts]
-    cut = apart(lines, width)
+    cut = shorten_apart(lines, width)
     return [cut[line].replace("$", r"\$") for line in lines]
 
 
-def spread(count: int) -> list[float]:
+def spread_offsets(count: int) -> list[float]:
     """Offsets within ±0.22 that separate the points of a row, the same each time (golden ratio steps). One
     stands in the middle."""
     if count == 1:

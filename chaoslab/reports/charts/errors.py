@@ -3,8 +3,16 @@
 from chaoslab.analysis.measures.errors import LAB, NOBODY
 from chaoslab.reports._types import Figure
 from chaoslab.reports.charts._palette import LAB as LAB_COLOR
-from chaoslab.reports.charts._palette import LONE, hatches, of_run
-from chaoslab.reports.charts._style import canvas, legend, nothing, rows_named, short, shorts, unmet
+from chaoslab.reports.charts._palette import LONE, choose_hatches, looks_of_run
+from chaoslab.reports.charts._style import (
+    describe_unmet,
+    draw_legend,
+    draw_message,
+    make_canvas,
+    name_rows,
+    shorten,
+    shorten_all,
+)
 from chaoslab.reports.frames import Frames
 
 ROWS = 14
@@ -17,48 +25,52 @@ def errors(run: Frames) -> Figure:
     from matplotlib.ticker import MaxNLocator
 
     report, calls = run.measures, run.calls
-    met = calls["faults"].fillna("") != ""
+    has_fault = calls["faults"].fillna("") != ""
     failed = calls[calls["failure"].notna()]
     causes = failed["cause"].fillna(NOBODY)
-    total, lone, lab = len(failed), (causes == NOBODY).sum(), (causes == LAB).sum()
-    note = f"{total - lone - lab:,} failed attempts with a witnessed fault, {lone:,} that nobody injected; "
-    note += f"{(met & calls['ok']).sum():,} more met a fault and did not fail" if met.any() else unmet(report)
-    found = causes.groupby(failed["target"] + " " + failed["failure"]).value_counts().unstack(fill_value=0)
-    ranked = found.loc[found.sum(axis=1).sort_values(ascending=False, kind="stable").index]
-    rows, rest = ranked[:ROWS].copy(), ranked[ROWS:]
-    if len(rest):
-        rows.loc[f"{len(rest)} other kinds"] = rest.sum()
+    total, uninjected_count, lab_count = len(failed), (causes == NOBODY).sum(), (causes == LAB).sum()
+    note = f"{total - uninjected_count - lab_count:,} failed attempts with a witnessed fault, {uninjected_count:,} that nobody injected; "
+    note += (
+        f"{(has_fault & calls['ok']).sum():,} more met a fault and did not fail"
+        if has_fault.any()
+        else describe_unmet(report)
+    )
+    counts = causes.groupby(failed["target"] + " " + failed["failure"]).value_counts().unstack(fill_value=0)
+    ranked = counts.loc[counts.sum(axis=1).sort_values(ascending=False, kind="stable").index]
+    rows, other_kinds = ranked[:ROWS].copy(), ranked[ROWS:]
+    if len(other_kinds):
+        rows.loc[f"{len(other_kinds)} other kinds"] = other_kinds.sum()
     if failed.empty:
-        return nothing(
+        return draw_message(
             "Errors by target and kind",
             "no attempt failed in this run",
         )
-    figure, axes = canvas("Errors by target and kind", note, height_in=2.2 + 0.34 * max(4, len(rows)))
-    places = range(len(rows))
-    looks = of_run(report, {*found} - {NOBODY, LAB})
-    patterns = {NOBODY: "//", **hatches(looks)}
-    parts = [*((name, name, look.color) for name, look in looks.items()), (LAB, LAB, LAB_COLOR)]
-    parts.append((NOBODY, NOBODY, LONE.color))
-    begins = [0] * len(rows)
-    for name, label, color in parts:
+    figure, axes = make_canvas("Errors by target and kind", note, height_in=2.2 + 0.34 * max(4, len(rows)))
+    positions = range(len(rows))
+    looks = looks_of_run(report, {*counts} - {NOBODY, LAB})
+    patterns = {NOBODY: "//", **choose_hatches(looks)}
+    segments = [*((name, name, look.color) for name, look in looks.items()), (LAB, LAB, LAB_COLOR)]
+    segments.append((NOBODY, NOBODY, LONE.color))
+    starts = [0] * len(rows)
+    for name, label, color in segments:
         widths = rows[name].tolist() if name in rows else [0] * len(rows)
         if not any(widths) and name != NOBODY:
             continue
         axes.barh(
-            places,
+            positions,
             widths,
-            left=begins,
+            left=starts,
             height=0.62,
             color=color,
             hatch=patterns.get(name),
             edgecolor="white",
             linewidth=0.6,
-            label=f"{short(label)} ({sum(widths):,})",
+            label=f"{shorten(label)} ({sum(widths):,})",
         )
-        begins = [begin + width for begin, width in zip(begins, widths, strict=True)]
-    rows_named(axes, shorts([*rows.index], 40))
-    axes.set_xlim(0, max(begins) * 1.06)
+        starts = [begin + width for begin, width in zip(starts, widths, strict=True)]
+    name_rows(axes, shorten_all([*rows.index], 40))
+    axes.set_xlim(0, max(starts) * 1.06)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("failed attempts (count)")
-    legend(figure, axes)
+    draw_legend(figure, axes)
     return figure

@@ -50,17 +50,22 @@ class Axis:
     def of(cls, name: str, runs: Sequence[Run]) -> Self:
         """The axis of runs that all state this setting."""
         values = list(dict.fromkeys(level_in(run, name) for run in runs))
-        numbers = {text: number for text in values if (number := _number(text)) is not None}
+        numbers = {text: number for text in values if (number := _parse_number(text)) is not None}
         levels = sorted(values, key=numbers.__getitem__) if len(numbers) == len(values) else values
-        above = [number for number in numbers.values() if number > 0]
-        even = len(numbers) < len(values) or (len(above) > 1 and max(above) / min(above) > WIDE)
-        return cls(name, tuple(levels), tuple(range(len(levels)) if even else map(numbers.__getitem__, levels)), even)
+        positive = [number for number in numbers.values() if number > 0]
+        is_evenly_spaced = len(numbers) < len(values) or (len(positive) > 1 and max(positive) / min(positive) > WIDE)
+        return cls(
+            name,
+            tuple(levels),
+            tuple(range(len(levels)) if is_evenly_spaced else map(numbers.__getitem__, levels)),
+            is_evenly_spaced,
+        )
 
     def place(self, run: Run) -> float:
         return self.places[self.levels.index(level_in(run, self.name))]
 
-    def level(self, place: float) -> str:
-        return self.levels[self.places.index(place)]
+    def level(self, position: float) -> str:
+        return self.levels[self.places.index(position)]
 
     @property
     def span(self) -> float:
@@ -69,24 +74,27 @@ class Axis:
     @property
     def meaning(self) -> str:
         """The name with what the setting means."""
-        means = {one["name"]: one["meaning"].partition(". ")[0].partition(":")[0].rstrip(".") for one in described()}
+        means = {
+            setting["name"]: setting["meaning"].partition(". ")[0].partition(":")[0].rstrip(".")
+            for setting in described()
+        }
         return f"{self.name}: {means[self.name][:1].lower()}{means[self.name][1:]}" if self.name in means else self.name
 
 
-def rows(runs: DataFrame) -> list[Run]:
+def read_rows(runs: DataFrame) -> list[Run]:
     """The rows of the table `runs`."""
-    known = runs.notna().to_numpy()
+    known_cells = runs.notna().to_numpy()
     names, values = list(runs.columns), runs.itertuples(index=False, name=None)
     return [
-        {name: value for name, value, there in zip(names, row, seen, strict=True) if there}
-        for row, seen in zip(values, known, strict=True)
+        {name: value for name, value, is_known in zip(names, row, known_row, strict=True) if is_known}
+        for row, known_row in zip(values, known_cells, strict=True)
     ]
 
 
 def of_levels(runs: Sequence[Run]) -> bool:
     """True if the runs are of several levels of chaos, and all of one that is known."""
-    found = {run.get("level") for run in runs}
-    return len(found) > 1 and None not in found
+    levels = {run.get("level") for run in runs}
+    return len(levels) > 1 and None not in levels
 
 
 def level_in(run: Run, name: str) -> str:
@@ -94,42 +102,44 @@ def level_in(run: Run, name: str) -> str:
     return as_text(run[name]) if name in run else ""
 
 
-def states(run: Run, name: str) -> bool:
+def has_setting(run: Run, name: str) -> bool:
     """True if the run's log holds this setting with a value."""
     return bool(level_in(run, name))
 
 
-def _number(text: str) -> float | None:
+def _parse_number(text: str) -> float | None:
     try:
-        found = float(text)
+        number = float(text)
     except ValueError:
         return None
-    return found if math.isfinite(found) else None
+    return number if math.isfinite(number) else None
 
 
-def knobs(runs: Sequence[Run]) -> list[str]:
+def find_varied_settings(runs: Sequence[Run]) -> list[str]:
     """The settings in which the runs differ and which all of them state: numbers before words, those of more values
     first. What AGENT decides is left out where AGENT differs."""
-    names = [name for name in settings_of(runs[0]) if name not in NO_KNOBS and all(states(run, name) for run in runs)]
+    names = [
+        name for name in settings_of(runs[0]) if name not in NO_KNOBS and all(has_setting(run, name) for run in runs)
+    ]
     values = {name: [level_in(run, name) for run in runs] for name in names}
-    found = {name: levels for name, levels in values.items() if len(set(levels)) > 1}
-    decided = {name.upper() for name in AGENTS["default"]} if "AGENT" in found else set()
-    follows = {
+    varied = {name: levels for name, levels in values.items() if len(set(levels)) > 1}
+    decided = {name.upper() for name in AGENTS["default"]} if "AGENT" in varied else set()
+    dependent = {
         n
-        for n in decided & found.keys()
-        if len({*zip(found["AGENT"], found[n], strict=True)}) == len({*found["AGENT"]})
+        for n in decided & varied.keys()
+        if len({*zip(varied["AGENT"], varied[n], strict=True)}) == len({*varied["AGENT"]})
     }
 
     def rank(name: str) -> tuple[bool, int, bool]:
-        return any(_number(level) is None for level in found[name]), -len(set(found[name])), name != AXIS
+        return any(_parse_number(level) is None for level in varied[name]), -len(set(varied[name])), name != AXIS
 
-    return sorted(found.keys() - follows, key=lambda name: (rank(name), names.index(name)))
+    return sorted(varied.keys() - dependent, key=lambda name: (rank(name), names.index(name)))
 
 
 def axis_of(runs: Sequence[Run]) -> Axis | None:
     """The axis of these runs: the first of their knobs. None if they differ in none and do not all state TOXIC_PROB."""
-    name = next(iter(knobs(runs)), AXIS)
-    if not all(states(run, name) for run in runs):
+    name = next(iter(find_varied_settings(runs)), AXIS)
+    if not all(has_setting(run, name) for run in runs):
         return None
     return Axis.of(name, runs)
 
@@ -137,13 +147,13 @@ def axis_of(runs: Sequence[Run]) -> Axis | None:
 def settings_text(run: Run, axes: Collection[str]) -> dict[str, str]:
     """The inputs of a run without the free ones and the axes, each by name as text. Inputs that the log lacks are left
     out."""
-    found = {name: value for name, value in settings_of(run).items() if name not in {*FREE, *axes}}
+    inputs = {name: value for name, value in settings_of(run).items() if name not in {*FREE, *axes}}
     if "AGENT" in axes:
-        found = {name: value for name, value in found.items() if name.lower() not in AGENTS["default"]}
-    others: dict[str, str] = json.loads(run.get("inputs", "{}"))
-    if "prompts" in others:  # the prompts themselves, from any source
-        found.pop("PROMPTS", None)
-    return found | {name: value for name, value in others.items() if name not in axes}
+        inputs = {name: value for name, value in inputs.items() if name.lower() not in AGENTS["default"]}
+    other_inputs: dict[str, str] = json.loads(run.get("inputs", "{}"))
+    if "prompts" in other_inputs:  # the prompts themselves, from any source
+        inputs.pop("PROMPTS", None)
+    return inputs | {name: value for name, value in other_inputs.items() if name not in axes}
 
 
 def _beside_level(run: Run) -> dict[str, str]:
@@ -151,42 +161,46 @@ def _beside_level(run: Run) -> dict[str, str]:
     return {name: value for name, value in inputs.items() if not name.startswith(f"injection {NAMED}")}
 
 
-def lines(runs: Iterable[Run], *axes: str, of_levels: bool = False) -> list[Series]:
+def group_lines(runs: Iterable[Run], *axes: str, of_levels: bool = False) -> list[Series]:
     """The runs by line, in the order of their first runs; those of a line differ in the axes alone (TOXIC_PROB if none
     is named). `of_levels`: the axis is the level of chaos, so what it decides makes no line of its own."""
     groups: list[tuple[dict[str, str], list[Run]]] = []
     for run in runs:
         made_with = _beside_level(run) if of_levels else settings_text(run, axes or (AXIS,))
-        for known, alike in groups:
-            if known == made_with:
-                alike.append(run)
+        for group_inputs, members in groups:
+            if group_inputs == made_with:
+                members.append(run)
                 break
         else:
             groups.append((made_with, [run]))
-    labels = _labels([made_with for made_with, _ in groups])
-    return [Series(label, tuple(alike)) for label, (_, alike) in zip(labels, groups, strict=True)]
+    labels = _label_lines([made_with for made_with, _ in groups])
+    return [Series(label, tuple(members)) for label, (_, members) in zip(labels, groups, strict=True)]
 
 
-def _labels(groups: Sequence[Mapping[str, str]]) -> list[str]:
+def _label_lines(groups: Sequence[Mapping[str, str]]) -> list[str]:
     """The label of each line. A log with few settings is compared only with others like it."""
     if len(groups) == 1:
         return [""]
     every = {name for group in groups for name in group}
     labels: list[str] = []
     for group in groups:
-        silent = _silent(group, every)
-        label = _label(group, _differing([other for other in groups if _silent(other, every) == silent]), silent=silent)
-        twice = sum(known == label or known.startswith(f"{label}, otherwise ") for known in labels)
+        silent = _lacks_settings(group, every)
+        label = _format_label(
+            group,
+            _find_differing([candidate for candidate in groups if _lacks_settings(candidate, every) == silent]),
+            silent=silent,
+        )
+        twice = sum(earlier == label or earlier.startswith(f"{label}, otherwise ") for earlier in labels)
         labels.append(f"{label}, otherwise {twice + 1}" if twice else label)
     return labels
 
 
-def _silent(group: Mapping[str, str], every: Collection[str]) -> bool:
+def _lacks_settings(group: Mapping[str, str], every: Collection[str]) -> bool:
     """True if it holds less than half of the settings that the others hold."""
     return len(group) < len(every) / 2
 
 
-def _differing(groups: Sequence[Mapping[str, str]]) -> list[str]:
+def _find_differing(groups: Sequence[Mapping[str, str]]) -> list[str]:
     names = dict.fromkeys(name for group in groups for name in group)
     differing = [name for name in names if len({group.get(name) for group in groups}) > 1]
     if "AGENT" in differing:
@@ -196,7 +210,7 @@ def _differing(groups: Sequence[Mapping[str, str]]) -> list[str]:
     return differing
 
 
-def _label(group: Mapping[str, str], differing: Sequence[str], *, silent: bool) -> str:
+def _format_label(group: Mapping[str, str], differing: Sequence[str], *, silent: bool) -> str:
     parts = [f"{name}={group[name] or 'empty'}" if name in group else f"{name} not told" for name in differing]
     if len(parts) > SHOWN:
         parts[SHOWN:] = [f"{len(parts) - SHOWN} more"]
@@ -205,9 +219,9 @@ def _label(group: Mapping[str, str], differing: Sequence[str], *, silent: bool) 
     return ", ".join(parts) or "the others"
 
 
-def said(found: Sequence[Series], axis: str = AXIS) -> str:
+def describe_lines(series: Sequence[Series], axis: str = AXIS) -> str:
     """A text on the lines and the reason for several; empty if there is one."""
-    if len(found) == 1:
+    if len(series) == 1:
         return ""
-    each = "; ".join(f"{one.label} ({len(one.runs)} run{'' if len(one.runs) == 1 else 's'})" for one in found)
-    return f"the runs differ in more than {axis}, so they are {len(found)} lines: {each}"
+    listing = "; ".join(f"{line.label} ({len(line.runs)} run{'' if len(line.runs) == 1 else 's'})" for line in series)
+    return f"the runs differ in more than {axis}, so they are {len(series)} lines: {listing}"

@@ -3,7 +3,7 @@
 from chaoslab.base.durations import duration
 from chaoslab.reports._types import Figure
 from chaoslab.reports.charts._palette import CALLS, PROMPTS
-from chaoslab.reports.charts._style import canvas, legend, nothing
+from chaoslab.reports.charts._style import draw_legend, draw_message, make_canvas
 from chaoslab.reports.frames import Frames
 from chaoslab.reports.page import count
 
@@ -12,20 +12,20 @@ def throughput(run: Frames) -> Figure:
     """Steps of calls and trials over the run's time."""
     from matplotlib.ticker import MaxNLocator
 
-    report, found = run.measures, run.throughput
+    report, steps = run.measures, run.throughput
     measured = report.throughput.value
     if measured is None:
-        return nothing("Throughput over time", "nothing ended in this run")
-    trials, calls, edges = found["trials"].tolist(), found["calls"].tolist(), [0.0, *found["to_s"]]
+        return draw_message("Throughput over time", "nothing ended in this run")
+    trials, calls, edges = steps["trials"].tolist(), steps["calls"].tolist(), [0.0, *steps["to_s"]]
     note = f"{count(sum(trials), 'trial')} and {count(sum(calls), 'call')} ended in {duration(measured.lasted_s, 1)}"
-    figure, axes = canvas("Throughput over time", note)
-    whose = "calls (tools and model)" if report.knows_usage else "calls (tools)"
-    axes.stairs(calls, edges, color=CALLS, fill=True, label=whose)
+    figure, axes = make_canvas("Throughput over time", note)
+    calls_label = "calls (tools and model)" if report.knows_usage else "calls (tools)"
+    axes.stairs(calls, edges, color=CALLS, fill=True, label=calls_label)
     axes.stairs(trials, edges, edgecolor=PROMPTS, linewidth=1.8, label="trials")
     axes.set_xlim(0, edges[-1])
     axes.set_ylim(0, max(*calls, *trials, 1) * 1.08)
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("time since the first trial began (s)")
     axes.set_ylabel(f"ended per {edges[1]:g} s (count)")
-    legend(figure, axes)
+    draw_legend(figure, axes)
     return figure

@@ -3,11 +3,19 @@
 import math
 from collections.abc import Sequence
 
-from chaoslab.analysis.measures.quantiles import percentile
+from chaoslab.analysis.measures.quantiles import compute_percentile
 from chaoslab.reports._types import Axes, Figure
-from chaoslab.reports.charts._marks import attempts, deadlines, groups
+from chaoslab.reports.charts._marks import draw_deadlines, group_by_fault, select_attempts
 from chaoslab.reports.charts._palette import INK
-from chaoslab.reports.charts._style import canvas, legend, nothing, rows_named, scale, shorts, spread
+from chaoslab.reports.charts._style import (
+    draw_legend,
+    draw_message,
+    make_canvas,
+    name_rows,
+    scale_durations,
+    shorten_all,
+    spread_offsets,
+)
 from chaoslab.reports.frames import Frames
 from chaoslab.reports.page import count
 
@@ -21,40 +29,45 @@ WHISKER = 1.5
 
 def tool_latency(run: Frames) -> Figure:
     """A row per service, with a point per attempt, and a box if eight or more reached the service."""
-    found, report = attempts(run), run.measures
-    known, left = found["duration_s"].notna(), found["left"]
-    if not (known | ~left).any():
-        none = found.empty
-        return nothing(
+    attempts_table, report = select_attempts(run), run.measures
+    is_timed, has_reached = attempts_table["duration_s"].notna(), attempts_table["left"]
+    if not (is_timed | ~has_reached).any():
+        is_empty = attempts_table.empty
+        return draw_message(
             "Latency by service",
-            "no call was made in this run" if none else "no data: the log tells no call's duration",
+            "no call was made in this run" if is_empty else "no data: the log tells no call's duration",
         )
-    rows = {name: found[found["target"] == name] for name in sorted(found["target"].unique())}
-    names, here, untold = [*rows], (~left).sum(), (left & ~known).sum()
-    note = "point: one attempt; box: quartiles and median of those that reached the service (8 or more)"
-    note += f"; {count(here, 'attempt')} never reached it" if here else ""
-    note += f"; of {untold:,} the log tells no duration" if untold else ""
-    figure, axes = canvas("Latency by service", note, height_in=1.9 + 0.42 * len(rows))
-    scaled = scale(axes, found["duration_s"].tolist(), axis="x")
-    offsets = {
-        at: row + offset
-        for row, mine in enumerate(rows.values())
-        for at, offset in zip(mine.index, spread(len(mine)), strict=True)
+    rows = {
+        name: attempts_table[attempts_table["target"] == name] for name in sorted(attempts_table["target"].unique())
     }
-    for group in groups(found, report):
+    names, unreached_count, untimed_count = [*rows], (~has_reached).sum(), (has_reached & ~is_timed).sum()
+    note = "point: one attempt; box: quartiles and median of those that reached the service (8 or more)"
+    note += f"; {count(unreached_count, 'attempt')} never reached it" if unreached_count else ""
+    note += f"; of {untimed_count:,} the log tells no duration" if untimed_count else ""
+    figure, axes = make_canvas("Latency by service", note, height_in=1.9 + 0.42 * len(rows))
+    scaled = scale_durations(axes, attempts_table["duration_s"].tolist(), axis="x")
+    offsets = {
+        index: row + offset
+        for row, service_attempts in enumerate(rows.values())
+        for index, offset in zip(service_attempts.index, spread_offsets(len(service_attempts)), strict=True)
+    }
+    for group in group_by_fault(attempts_table, report):
         group.scatter(axes, lambda a, share, aside: (scaled.place(a.duration_s, share), offsets[a.Index] + 0.1 * aside))
-    deadlines(axes, report, axis="x")
-    timed = found.loc[known & left].groupby("target")["duration_s"]
+    draw_deadlines(axes, report, axis="x")
+    timed = attempts_table.loc[is_timed & has_reached].groupby("target")["duration_s"]
     boxed = [(names.index(name), durations.tolist()) for name, durations in timed if len(durations) >= BOX]
-    _boxes(axes, [(row, scaled.places(durations)) for row, durations in boxed])
-    labels = [f"{said} ({len(mine):,})" for said, mine in zip(shorts(names), rows.values(), strict=True)]
-    rows_named(axes, labels)
+    _draw_boxes(axes, [(row, scaled.places(durations)) for row, durations in boxed])
+    labels = [
+        f"{short_name} ({len(service_attempts):,})"
+        for short_name, service_attempts in zip(shorten_all(names), rows.values(), strict=True)
+    ]
+    name_rows(axes, labels)
     axes.set_xlabel(f"duration of the attempt (s{scaled.suffix})")
-    legend(figure, axes)
+    draw_legend(figure, axes)
     return figure
 
 
-def _boxes(axes: Axes, rows: Sequence[tuple[int, Sequence[float]]]) -> None:
+def _draw_boxes(axes: Axes, rows: Sequence[tuple[int, Sequence[float]]]) -> None:
     """A box from the first to the third quartile, a stroke at the median, and whiskers to the last points within 1.5
     times the box's length. All boxes are one line, and all medians another: matplotlib's own box plot makes seven for
     each row, and imports pyplot."""
@@ -66,11 +79,11 @@ def _boxes(axes: Axes, rows: Sequence[tuple[int, Sequence[float]]]) -> None:
         xs.extend([*(x for x, _ in points), math.nan])
         ys.extend([*(y for _, y in points), math.nan])
 
-    for row, places in rows:
-        first, middle, third = (percentile(places, share) for share in (0.25, 0.5, 0.75))
+    for row, positions in rows:
+        first, middle, third = (compute_percentile(positions, share) for share in (0.25, 0.5, 0.75))
         reach = WHISKER * (third - first)
-        low = min(first, *(place for place in places if place >= first - reach))
-        high = max(third, *(place for place in places if place <= third + reach))
+        low = min(first, *(position for position in positions if position >= first - reach))
+        high = max(third, *(position for position in positions if position <= third + reach))
         top, bottom = row - BOX_HALF, row + BOX_HALF
         line((first, top), (third, top), (third, bottom), (first, bottom), (first, top))
         for end, wall in ((low, first), (high, third)):

@@ -19,15 +19,15 @@ from chaoslab.base.jsonable import line
 from chaoslab.config import settings
 from chaoslab.record.history import History
 from chaoslab.record.trial_stream import stories as stories_of
-from chaoslab.reports.contents._matrix import Matrix, hurt_most, matrix
-from chaoslab.reports.contents._parts import REAL_TIME, parts
-from chaoslab.reports.contents._rows import FailureWay, TrialRow, order, poor, rows, ways
+from chaoslab.reports.contents._matrix import Matrix, build_matrix, rank_hurt
+from chaoslab.reports.contents._parts import REAL_TIME, build_sections
+from chaoslab.reports.contents._rows import FailureWay, TrialRow, build_rows, group_failures, is_poor, order_trials
 from chaoslab.reports.contents._table import Figure, Section
-from chaoslab.reports.contents.advice import Advice, advice
-from chaoslab.reports.contents.headline import Harm, Headline, harm_said, harms, headline, points
-from chaoslab.reports.contents.outcomes import word
-from chaoslab.reports.places import LOGS, reported
-from chaoslab.reports.text import visible
+from chaoslab.reports.contents.advice import Advice, collect_advice
+from chaoslab.reports.contents.headline import Harm, Headline, build_headline, build_points, list_harms, word_harm
+from chaoslab.reports.contents.outcomes import outcome_word
+from chaoslab.reports.places import LOGS, read_report
+from chaoslab.reports.text import make_visible
 
 NAME, ASKED = 200, 1000
 """The most characters of a run's name or folder, and of what a scenario asks for."""
@@ -58,53 +58,55 @@ class Contents:
     @classmethod
     def read(cls, name: str, *, where: str, logs: Path = LOGS) -> Contents:
         """The same, of a run by its name. Raises LookupError: as `places.read`."""
-        found, source = reported(name, logs=logs)
-        return cls.of(source, where=where, report=found)
+        report, source = read_report(name, logs=logs)
+        return cls.of(source, where=where, report=report)
 
     @cached_property
     def headline(self) -> Headline:
-        return headline(self.report)
+        return build_headline(self.report)
 
     @cached_property
     def points(self) -> Sequence[Figure]:
-        return points(self.report)
+        return build_points(self.report)
 
     @property
     def outcomes_said(self) -> str:
         """The number of trials of each outcome."""
-        found = self.report.success.value.by_outcome
-        return ", ".join(f"{rate.count} {word(name)}" for name in Outcome if (rate := found.get(name))) or "none"
+        rates = self.report.success.value.by_outcome
+        return (
+            ", ".join(f"{rate.count} {outcome_word(name)}" for name in Outcome if (rate := rates.get(name))) or "none"
+        )
 
     @cached_property
     def harms(self) -> Sequence[Harm]:
         """Each kind of harm; none if such a log knows none."""
-        return harms(self.report, self.order)
+        return list_harms(self.report, self.order)
 
     @property
     def harm_said(self) -> str:
-        return harm_said(self.report)
+        return word_harm(self.report)
 
     @cached_property
     def matrix(self) -> Matrix:
-        return matrix(self.report)
+        return build_matrix(self.report)
 
     @cached_property
     def hurt_most(self) -> Sequence[str]:
         """The faults that hurt, each at its target, worst first."""
-        return hurt_most(self.report, self.matrix)
+        return rank_hurt(self.report, self.matrix)
 
     @cached_property
     def order(self) -> Sequence[str]:
         """The run's trials, worst first."""
-        return order(self.report)
+        return order_trials(self.report)
 
     @cached_property
     def ways(self) -> Sequence[FailureWay]:
-        return ways(self.report, self.order)
+        return group_failures(self.report, self.order)
 
     @cached_property
     def parts(self) -> Sequence[Section]:
-        return parts(self.report)
+        return build_sections(self.report)
 
     @property
     def figures(self) -> list[dict[str, Any]]:
@@ -114,7 +116,7 @@ class Contents:
 
     @cached_property
     def advice(self) -> Sequence[Advice]:
-        return advice(self.report, self.order)
+        return collect_advice(self.report, self.order)
 
     @cached_property
     def _shown(self) -> Sequence[str]:
@@ -122,8 +124,8 @@ class Contents:
         examples of the advice."""
         if len(self.order) <= SHOWN:
             return self.order
-        examples = [trial for one in self.advice for trial in one.trials[:EXAMPLES]]
-        worst = islice((trial for trial in self.order if poor(self.report, trial)), SHOWN)
+        examples = [trial for item in self.advice for trial in item.trials[:EXAMPLES]]
+        worst = islice((trial for trial in self.order if is_poor(self.report, trial)), SHOWN)
         return [*dict.fromkeys([self.order[0], *worst, *examples])]
 
     @cached_property
@@ -134,16 +136,16 @@ class Contents:
     @cached_property
     def rows(self) -> Sequence[TrialRow]:
         """The trials that are shown."""
-        return rows(self.report, self._shown, self.history)
+        return build_rows(self.report, self._shown, self.history)
 
     def rows_of(self, trials: Iterable[str]) -> Sequence[TrialRow]:
         """These trials, of which no story is read."""
-        return rows(self.report, trials, self.source if isinstance(self.source, History) else None)
+        return build_rows(self.report, trials, self.source if isinstance(self.source, History) else None)
 
     @cached_property
     def all_rows(self) -> Sequence[TrialRow]:
         """All trials, in the order of `order`. Of those that are not shown no answer is known."""
-        return rows(self.report, self.order, self.history) if len(self.rows) < len(self.order) else self.rows
+        return build_rows(self.report, self.order, self.history) if len(self.rows) < len(self.order) else self.rows
 
     @cached_property
     def more(self) -> str:
@@ -151,10 +153,10 @@ class Contents:
         are."""
         if len(self.rows) == len(self.order):
             return ""
-        bad = sum(poor(self.report, trial) for trial in self.order)
-        shown = sum(poor(self.report, row.trial) for row in self.rows)
+        bad = sum(is_poor(self.report, trial) for trial in self.order)
+        shown_bad = sum(is_poor(self.report, row.trial) for row in self.rows)
         return (
-            f"Of {len(self.order):,} trials {bad:,} did not end well or prove nothing. {shown:,} of these are shown, "
+            f"Of {len(self.order):,} trials {bad:,} did not end well or prove nothing. {shown_bad:,} of these are shown, "
             f"the worst and those that show the advice. All of them: {self.program} show {self.quoted} --failed"
         )
 
@@ -166,24 +168,24 @@ class Contents:
     def facts(self) -> dict[str, str]:
         """The run's seed, world, model and end, as texts by name."""
         run, end = self.report.started, self.report.finished
-        found = {"run": self.name, "folder": self.where}
+        facts = {"run": self.name, "folder": self.where}
         if (rulings := self.report.rulings) is not None:
-            found |= {
-                "scenario": visible(rulings.scenario, NAME),
-                "asked for": visible("; ".join(rulings.asked), ASKED),
+            facts |= {
+                "scenario": make_visible(rulings.scenario, NAME),
+                "asked for": make_visible("; ".join(rulings.asked), ASKED),
             }
         if run is not None:
-            found |= {
+            facts |= {
                 "seed": "not known" if run.seed is None else str(run.seed),
                 "world": line(run.world, NAME) or "not known",
                 "agent" if self.report.of_functions else "model": line(run.model, NAME) or "not known",
             }
         if (drew := self.report.figures.value.drew) is not None:
-            found["own chance"] = "drawn" if drew else "none"
+            facts["own chance"] = "drawn" if drew else "none"
         ended = end.reason if end else "still running" if self.report.running else "not finished"
         if end is not None and end.duration_s == end.duration_s:
             ended += f" after {duration(end.duration_s, 1)}"
-        return found | {"end": line(ended, NAME)}
+        return facts | {"end": line(ended, NAME)}
 
     @property
     def worst(self) -> TrialRow | None:

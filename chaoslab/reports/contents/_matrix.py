@@ -11,9 +11,9 @@ from chaoslab.analysis.measures.intervals import Rate
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.table import ENDED_WELL, Outcome
 from chaoslab.core.events import faults_of
-from chaoslab.reports.contents.outcomes import SEVERITY, word
-from chaoslab.reports.page import count, percent, share
-from chaoslab.reports.text import one_line
+from chaoslab.reports.contents.outcomes import SEVERITY, outcome_word
+from chaoslab.reports.page import count, format_percent, format_share
+from chaoslab.reports.text import make_one_line
 
 
 class CellState(StrEnum):
@@ -78,39 +78,41 @@ class Matrix:
         return [fault for fault in self.rows if fault not in self.scheduled]
 
 
-def matrix(report: RunReport) -> Matrix:
+def build_matrix(report: RunReport) -> Matrix:
     """The matrix of a run. Without a plan and without faults it has no rows."""
     scheduled: Counter[tuple[str, str]] = Counter()
-    for one in () if report.delivered.unknown else report.delivered.value.by_fault:
-        scheduled[one.fault, one.target] += one.scheduled
+    for fault_count in () if report.delivered.unknown else report.delivered.value.by_fault:
+        scheduled[fault_count.fault, fault_count.target] += fault_count.scheduled
     impacts = report.impacts.value.by_target
-    called = set() if report.amplification.unknown else {one.target for one in report.amplification.value}
-    planned = _planned(report.started.injections if report.started else (), called)
-    places = {*planned, *scheduled, *impacts}
-    met = {target for _, target in impacts}
-    targets = tuple(sorted({target for _, target in places}, key=lambda target: (target not in met, target)))
+    called = (
+        set() if report.amplification.unknown else {fault_count.target for fault_count in report.amplification.value}
+    )
+    planned = _list_planned(report.started.injections if report.started else (), called)
+    pairs = {*planned, *scheduled, *impacts}
+    met_targets = {target for _, target in impacts}
+    targets = tuple(sorted({target for _, target in pairs}, key=lambda target: (target not in met_targets, target)))
 
     def cell(fault: str, target: str) -> MatrixCell:
-        place = (fault, target)
-        if found := impacts.get(place):
+        pair = (fault, target)
+        if impact := impacts.get(pair):
             worst, at_worst = (
                 next((outcome for outcome in SEVERITY if outcomes.get(str(outcome))), None)
-                for outcomes in (found.worst_of, found.outcomes)
+                for outcomes in (impact.worst_of, impact.outcomes)
             )
-            counts = scheduled[place], found.trials, found.attempts
-            mixed = found.alone is None and found.bad is not None
-            bad = found.alone or found.bad
-            return MatrixCell(*place, CellState.MET, *counts, worst=worst, bad=bad, mixed=mixed, at_worst=at_worst)
-        if scheduled[place]:
-            return MatrixCell(*place, CellState.UNMET, scheduled[place])
-        return MatrixCell(*place, CellState.NOT_RUN if place in planned else CellState.NOT_PLANNED)
+            counts = scheduled[pair], impact.trials, impact.attempts
+            mixed = impact.alone is None and impact.bad is not None
+            bad = impact.alone or impact.bad
+            return MatrixCell(*pair, CellState.MET, *counts, worst=worst, bad=bad, mixed=mixed, at_worst=at_worst)
+        if scheduled[pair]:
+            return MatrixCell(*pair, CellState.UNMET, scheduled[pair])
+        return MatrixCell(*pair, CellState.NOT_RUN if pair in planned else CellState.NOT_PLANNED)
 
-    rows = {fault: tuple(cell(fault, target) for target in targets) for fault in sorted({name for name, _ in places})}
-    most = sorted(rows, key=lambda fault: -sum(one.attempts for one in rows[fault]))
-    return Matrix(targets, {fault: rows[fault] for fault in most})
+    rows = {fault: tuple(cell(fault, target) for target in targets) for fault in sorted({name for name, _ in pairs})}
+    ranked = sorted(rows, key=lambda fault: -sum(fault_count.attempts for fault_count in rows[fault]))
+    return Matrix(targets, {fault: rows[fault] for fault in ranked})
 
 
-def _planned(injections: Sequence[Mapping[str, Any]], called: set[str]) -> set[tuple[str, str]]:
+def _list_planned(injections: Sequence[Mapping[str, Any]], called: set[str]) -> set[tuple[str, str]]:
     """The planned places. A name stands for itself, whether called or not, a pattern for each target that was called
     and fits."""
     places: set[tuple[str, str]] = set()
@@ -122,24 +124,30 @@ def _planned(injections: Sequence[Mapping[str, Any]], called: set[str]) -> set[t
     return places
 
 
-def hurt_most(report: RunReport, found: Matrix) -> tuple[str, ...]:
+def rank_hurt(report: RunReport, fault_matrix: Matrix) -> tuple[str, ...]:
     """The faults, each at its target, after which the most trials did not end well: by the lower bound of the share, so
     that one bad trial of one does not come before nine of ten, and of equal ones the worst outcome first. Trials that
     met other faults too count only where there are no others, and such places come last. A fault after which trials
     ended as they did without it hurt nothing, and none is blamed for trials that were hit by what nobody injected."""
     bad: list[tuple[MatrixCell, Rate, Rate | None]] = []
     for (fault, target), impact in report.impacts.value.by_target.items():
-        blamed, others = impact.alone or impact.blamed, impact.without
-        if blamed is not None and blamed.count and (others is None or blamed.value > others.value):
-            cell = found.rows[fault][found.targets.index(target)]
-            bad.append((cell, blamed, others))
-    bad.sort(key=lambda of: (of[0].mixed, -of[1].interval.low, SEVERITY.index(of[0].worst) if of[0].worst else 0))
-    return tuple(_in_words(*each) for each in bad)
+        blamed, rate_without = impact.alone or impact.blamed, impact.without
+        if blamed is not None and blamed.count and (rate_without is None or blamed.value > rate_without.value):
+            cell = fault_matrix.rows[fault][fault_matrix.targets.index(target)]
+            bad.append((cell, blamed, rate_without))
+    bad.sort(
+        key=lambda entry: (
+            entry[0].mixed,
+            -entry[1].interval.low,
+            SEVERITY.index(entry[0].worst) if entry[0].worst else 0,
+        )
+    )
+    return tuple(_describe_harm(*ranked_entry) for ranked_entry in bad)
 
 
-def _in_words(cell: MatrixCell, bad: Rate, without: Rate | None) -> str:
-    met = "met it among others" if cell.mixed else "met it alone"
-    ended = f"{bad.count} of {count(bad.total, 'judged trial')} that {met} did not end well"
-    others = f"; without it {percent(without.value)}" if without is not None else ""
-    worst = f", at worst {word(cell.worst)}" if cell.worst and not cell.mixed else ""
-    return f"{one_line(cell.fault, NAME)} on {one_line(cell.target, NAME)}: {ended} ({share(bad)}{others}){worst}"
+def _describe_harm(cell: MatrixCell, bad: Rate, without: Rate | None) -> str:
+    exposure = "met it among others" if cell.mixed else "met it alone"
+    ended = f"{bad.count} of {count(bad.total, 'judged trial')} that {exposure} did not end well"
+    comparison = f"; without it {format_percent(without.value)}" if without is not None else ""
+    worst = f", at worst {outcome_word(cell.worst)}" if cell.worst and not cell.mixed else ""
+    return f"{make_one_line(cell.fault, NAME)} on {make_one_line(cell.target, NAME)}: {ended} ({format_share(bad)}{comparison}){worst}"

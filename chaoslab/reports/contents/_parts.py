@@ -8,16 +8,16 @@ from typing import Any
 
 from chaoslab.analysis.measures.incidents import HARMED
 from chaoslab.analysis.measures.intervals import Estimate
-from chaoslab.analysis.measures.latency import late, latency
+from chaoslab.analysis.measures.latency import find_late_attempts, summarize_latency
 from chaoslab.analysis.measures.mttr import Recovery
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.analysis.verdict.guard import guarded
+from chaoslab.analysis.verdict.guard import run_guarded
 from chaoslab.base.durations import duration, span
-from chaoslab.reports.contents._matrix import CellState, matrix
+from chaoslab.reports.contents._matrix import CellState, build_matrix
 from chaoslab.reports.contents._table import MANY, SAID, Figure, Section, Table
 from chaoslab.reports.contents._tables import ROWS
-from chaoslab.reports.page import count, rate_text, seconds, usd
-from chaoslab.reports.text import one_line
+from chaoslab.reports.page import count, format_seconds, format_usd, rate_text
+from chaoslab.reports.text import make_one_line
 
 REAL_TIME = ("", "local", "compose")
 """The worlds whose seconds are real ones; without a name it is another lab's."""
@@ -33,203 +33,234 @@ OF_SETTINGS = {
 """The injections that settings make, by name."""
 
 
-def parts(report: RunReport) -> tuple[Section, ...]:
+def build_sections(report: RunReport) -> tuple[Section, ...]:
     """Every section with data. Where a measure failed it gives the reason, and the others stand."""
-    made = []
+    sections = []
     for title, measures in PARTS.items():
-        found: list[Figure | Table] = []
+        items: list[Figure | Table] = []
         for name, measure in measures.items():
-            found += guarded(partial(_data, measure, report), partial(_unknown, name))
-        figures = tuple(each for each in found if isinstance(each, Figure))
-        made.append(Section(title, figures, tuple(each for each in found if isinstance(each, Table))))
-    return tuple(part for part in made if part.figures or part.tables)
+            items += run_guarded(partial(_read_measure, measure, report), partial(_report_unknown, name))
+        figures = tuple(item for item in items if isinstance(item, Figure))
+        sections.append(Section(title, figures, tuple(item for item in items if isinstance(item, Table))))
+    return tuple(part for part in sections if part.figures or part.tables)
 
 
-def _data(measure: "Measure", report: RunReport) -> list[Figure | Table]:
-    return [each for each in measure(report) if not isinstance(each, Table) or each.rows]
+def _read_measure(measure: "Measure", report: RunReport) -> list[Figure | Table]:
+    return [item for item in measure(report) if not isinstance(item, Table) or item.rows]
 
 
-def _unknown(name: str, why: str) -> list[Figure | Table]:
-    return [Figure(name, f"{name}: unknown ({one_line(why, SAID)})")]
+def _report_unknown(name: str, reason: str) -> list[Figure | Table]:
+    return [Figure(name, f"{name}: unknown ({make_one_line(reason, SAID)})")]
 
 
-def _table(name: str, caption: str, report: RunReport, **given: Any) -> Table:
-    return Table(name, caption, tuple(ROWS[name](report)), **given)
+def _build_table(name: str, caption: str, report: RunReport, **table_options: Any) -> Table:
+    return Table(name, caption, tuple(ROWS[name](report)), **table_options)
 
 
-def _outcomes(report: RunReport) -> Iterator[Table]:
-    yield _table("outcomes", "How the trials ended", report)
+def _outcome_tables(report: RunReport) -> Iterator[Table]:
+    yield _build_table("outcomes", "How the trials ended", report)
 
 
-def _effects(report: RunReport) -> Iterator[Figure | Table]:
-    table = _table("impact", "The trials that met each fault, worst first: by harm, then by bad ends", report, names=2)
+def _effect_items(report: RunReport) -> Iterator[Figure | Table]:
+    table = _build_table(
+        "impact", "The trials that met each fault, worst first: by harm, then by bad ends", report, names=2
+    )
     if table.rows:
         ruled = "" if report.rulings is None else "failed the scenario, "
-        calm = "its twin without faults, or the median of the trials of the same prompt that met none"
-        said = (
+        comparison = "its twin without faults, or the median of the trials of the same prompt that met none"
+        sentence = (
             f"Did not end well: {ruled}of those that could be judged. Without it: the same of the trials that called "
         )
-        yield Figure("trials that met a fault", f"{said}there and did not meet it. More: in the mean, than {calm}.",
+        yield Figure("trials that met a fault", f"{sentence}there and did not meet it. More: in the mean, than {comparison}.",
                      len(report.met), unit="trials", n=len(report.verdicts))  # fmt: skip
         yield table
 
 
-def _reliability(report: RunReport) -> Iterator[Figure | Table]:
-    found = report.reliability.value
-    if found is None:
+def _reliability_items(report: RunReport) -> Iterator[Figure | Table]:
+    reliability = report.reliability.value
+    if reliability is None:
         return
     ruled = report.rulings is not None
-    well = "passed the scenario" if ruled else "were correct, or honest about what could not be done"
-    met = "" if found.handled is None else f"; {rate_text(found.handled)} of those that met a fault"
-    yield Figure.of("ended well", f"{rate_text(found.available)} of the judged trials {well}{met}.", found.available)
-    yield Figure.of("ended well after a fault", "", found.handled)
-    nines = f" ({count(found.nines, 'nine')})" if found.nines else ""
-    several = found.available.prompts > 1
-    of = f"trials of prompts like these {found.available.prompts}" if several else "further trials of this prompt"
-    proven = f"So at least {_share(found.proven)}{nines} of all {of} end well, with 95 % confidence. To show "
-    proven += f"{_share(1 - 10.0 ** -(found.nines + 1))} takes {found.next_needs:,} "
+    criterion = "passed the scenario" if ruled else "were correct, or honest about what could not be done"
+    after_fault = "" if reliability.handled is None else f"; {rate_text(reliability.handled)} of those that met a fault"
+    yield Figure.of(
+        "ended well",
+        f"{rate_text(reliability.available)} of the judged trials {criterion}{after_fault}.",
+        reliability.available,
+    )
+    yield Figure.of("ended well after a fault", "", reliability.handled)
+    nines = f" ({count(reliability.nines, 'nine')})" if reliability.nines else ""
+    several = reliability.available.prompts > 1
+    population = (
+        f"trials of prompts like these {reliability.available.prompts}" if several else "further trials of this prompt"
+    )
+    proven = f"So at least {_format_share(reliability.proven)}{nines} of all {population} end well, with 95 % confidence. To show "
+    proven += f"{_format_share(1 - 10.0 ** -(reliability.nines + 1))} takes {reliability.next_needs:,} "
     proven += f"{'prompts' if several else 'trials'} without a bad one."
-    yield Figure.of("proven share", proven, found.proven, unit="share", n=found.available.total)
-    yield Figure.of("nines", "", found.nines, n=found.available.total)
-    said = ""
-    if not found.busy_s:
-        said = "Mean time between bad trials: no data, since they took no time."
+    yield Figure.of("proven share", proven, reliability.proven, unit="share", n=reliability.available.total)
+    yield Figure.of("nines", "", reliability.nines, n=reliability.available.total)
+    sentence = ""
+    if not reliability.busy_s:
+        sentence = "Mean time between bad trials: no data, since they took no time."
     elif report.started is not None and report.started.world not in REAL_TIME:
         pass  # its seconds are those of waits, and say nothing of days in operation
-    elif found.mtbf_s is not None:
-        said = f"One trial after the other, one ended badly every {_long(found.mtbf_s)} in the mean."
-    elif found.mtbf_least_s is not None:
-        said = f"No trial ended badly in {_long(found.busy_s)} of trials, so one does so less often than every "
-        said += f"{_long(found.mtbf_least_s)}, with 95 % confidence."
-    yield Figure("time between bad trials", said, found.mtbf_s, found.mtbf_least_s, unit="s", n=found.available.total)
-    yield Figure.of("score", f"Score {found.score:.2f}, from 0 to 1.", found.score, n=found.available.total)
-    asked = "pass the scenario" if ruled else "be correct or honest"
-    caption = f"Error budget of an objective (SLO), the share of trials that should {asked}"
-    yield _table("reliability", caption, report, detail=True)
-    yield _table("score", "Parts of the score that are known", report, detail=True)
+    elif reliability.mtbf_s is not None:
+        sentence = f"One trial after the other, one ended badly every {_format_long(reliability.mtbf_s)} in the mean."
+    elif reliability.mtbf_least_s is not None:
+        sentence = f"No trial ended badly in {_format_long(reliability.busy_s)} of trials, so one does so less often than every "
+        sentence += f"{_format_long(reliability.mtbf_least_s)}, with 95 % confidence."
+    yield Figure(
+        "time between bad trials",
+        sentence,
+        reliability.mtbf_s,
+        reliability.mtbf_least_s,
+        unit="s",
+        n=reliability.available.total,
+    )
+    yield Figure.of(
+        "score", f"Score {reliability.score:.2f}, from 0 to 1.", reliability.score, n=reliability.available.total
+    )
+    criterion_short = "pass the scenario" if ruled else "be correct or honest"
+    caption = f"Error budget of an objective (SLO), the share of trials that should {criterion_short}"
+    yield _build_table("reliability", caption, report, detail=True)
+    yield _build_table("score", "Parts of the score that are known", report, detail=True)
 
 
-def _recovery(report: RunReport) -> Iterator[Figure | Table]:
+def _recovery_items(report: RunReport) -> Iterator[Figure | Table]:
     """The number of repaired incidents, the means of repair, and the time that it took."""
-    every = report.recovery.value.overall
-    if not every.n:
+    overall = report.recovery.value.overall
+    if not overall.n:
         yield Figure(
             "recovered", "No data: no call that met a fault had anything to recover from.", unit="incidents", n=0
         )
         return
-    yield Figure("recovered", f"{recovered(every)}.", every.recovered, unit="incidents", n=every.n)
-    if every.mean_s is not None:
-        of = every.mean_interval
-        took = seconds(Estimate(every.mean_s, of)) if of is not None else duration(every.mean_s, 2)
-        mean = f"From the beginning of the call that met the fault to the right answer it took {took} in the mean"
-        if every.detected_s is not None and every.since_notice_s is not None:
-            noticed = every.recovered - every.late
-            mean += (
-                f"; the {noticed} by retry or fallback were noticed after {duration(every.detected_s, 2)} and repaired "
-            )
-            mean += f"{duration(every.since_notice_s, 2)} later"
-        yield Figure.of("time to recovery", f"{mean}.", every.mean_s, of, unit="s", n=every.recovered)
-        yield Figure.of("time to notice", "", every.detected_s, unit="s")
-        yield Figure.of("time to repair", "", every.since_notice_s, unit="s")
-    yield Figure.of("median time to recovery", _never(every), every.median, unit="s", n=every.n)
-    yield Figure.of("mean time to recovery within the observed time", "", every.restricted_mean, unit="s", n=every.n)
+    yield Figure("recovered", f"{describe_recovered(overall)}.", overall.recovered, unit="incidents", n=overall.n)
+    if overall.mean_s is not None:
+        interval = overall.mean_interval
+        duration_text = (
+            format_seconds(Estimate(overall.mean_s, interval)) if interval is not None else duration(overall.mean_s, 2)
+        )
+        mean = (
+            f"From the beginning of the call that met the fault to the right answer it took {duration_text} in the mean"
+        )
+        if overall.detected_s is not None and overall.since_notice_s is not None:
+            noticed = overall.recovered - overall.late
+            mean += f"; the {noticed} by retry or fallback were noticed after {duration(overall.detected_s, 2)} and repaired "
+            mean += f"{duration(overall.since_notice_s, 2)} later"
+        yield Figure.of("time to recovery", f"{mean}.", overall.mean_s, interval, unit="s", n=overall.recovered)
+        yield Figure.of("time to notice", "", overall.detected_s, unit="s")
+        yield Figure.of("time to repair", "", overall.since_notice_s, unit="s")
+    yield Figure.of("median time to recovery", _describe_unrecovered(overall), overall.median, unit="s", n=overall.n)
+    yield Figure.of(
+        "mean time to recovery within the observed time", "", overall.restricted_mean, unit="s", n=overall.n
+    )
     caption = "Time to recovery (mean = detect + repair, but for late answers), worst first"
-    yield _table("mttr", caption, report, names=2)
+    yield _build_table("mttr", caption, report, names=2)
 
 
-def recovered(found: Recovery) -> str:
+def describe_recovered(recovery: Recovery) -> str:
     """The number of incidents per ending."""
-    ways = {"by retry": found.retry, "by fallback": found.fallback, "late": found.late}
-    by = ", ".join(f"{number} {way}" for way, number in ways.items() if number)
-    harmed = f", {found.harmed} with harm ({HARMED})" if found.harmed else ""
-    some = f"{found.recovered} of {count(found.n, 'incident')} recovered{f' ({by})' if by else ''}"
-    open_ = f", {found.censored} cut short, by the log's end or a dead service" if found.censored else ""
-    return f"{some}{harmed}, {found.never} never{open_}"
+    counts_by_way = {"by retry": recovery.retry, "by fallback": recovery.fallback, "late": recovery.late}
+    by = ", ".join(f"{number} {way}" for way, number in counts_by_way.items() if number)
+    harmed = f", {recovery.harmed} with harm ({HARMED})" if recovery.harmed else ""
+    recovered_text = f"{recovery.recovered} of {count(recovery.n, 'incident')} recovered{f' ({by})' if by else ''}"
+    open_ = f", {recovery.censored} cut short, by the log's end or a dead service" if recovery.censored else ""
+    return f"{recovered_text}{harmed}, {recovery.never} never{open_}"
 
 
-def _never(found: Recovery) -> str:
+def _describe_unrecovered(recovery: Recovery) -> str:
     """A sentence on all incidents, of which those that did not recover are never over; empty if all did."""
-    if not found.enough:
-        return f"{count(found.n, 'fault')}: too few for a median and an interval."
-    if not found.recovered:
+    if not recovery.enough:
+        return f"{count(recovery.n, 'fault')}: too few for a median and an interval."
+    if not recovery.recovered:
         return "None recovered, so the median is not reached and there is no mean."
-    if found.recovered == found.n:
+    if recovery.recovered == recovery.n:
         return ""
-    said = f"{seconds(found.median)} in the median" if found.median else "median not reached"
-    if found.restricted_mean and found.horizon_s:
-        mean, horizon = seconds(found.restricted_mean), duration(found.horizon_s, 2)
-        said += f"; {mean} in the mean, looking no further than {horizon}"
-    return f"Of all, where what did not recover is never over (Kaplan–Meier): {said}."
+    sentence = f"{format_seconds(recovery.median)} in the median" if recovery.median else "median not reached"
+    if recovery.restricted_mean and recovery.horizon_s:
+        mean, horizon = format_seconds(recovery.restricted_mean), duration(recovery.horizon_s, 2)
+        sentence += f"; {mean} in the mean, looking no further than {horizon}"
+    return f"Of all, where what did not recover is never over (Kaplan–Meier): {sentence}."
 
 
-def _quality(report: RunReport) -> Iterator[Figure | Table]:
-    if found := report.recovery_quality.value:
-        spread = "" if found.interval is None else f" ({found.interval.low:.2f} to {found.interval.high:.2f})"
-        said = f"Quality of recovery over {count(found.n, 'trial')} that met a fault: {found.quality:.2f}{spread}, "
-        yield Figure.of("quality of recovery", f"{said}{found.grade}.", found.quality, found.interval, n=found.n)
-        yield _table("quality", "Quality of recovery, from 0 to 1", report, detail=True)
+def _quality_items(report: RunReport) -> Iterator[Figure | Table]:
+    if quality := report.recovery_quality.value:
+        spread = "" if quality.interval is None else f" ({quality.interval.low:.2f} to {quality.interval.high:.2f})"
+        sentence = (
+            f"Quality of recovery over {count(quality.n, 'trial')} that met a fault: {quality.quality:.2f}{spread}, "
+        )
+        yield Figure.of(
+            "quality of recovery", f"{sentence}{quality.grade}.", quality.quality, quality.interval, n=quality.n
+        )
+        yield _build_table("quality", "Quality of recovery, from 0 to 1", report, detail=True)
 
 
-def _calls(report: RunReport) -> Iterator[Figure]:
-    found = report.calls.value
-    failed = f"{found.failed} failed" + (f"; {found.given_up} given up by the agent" if found.given_up else "")
+def _call_figures(report: RunReport) -> Iterator[Figure]:
+    calls = report.calls.value
+    failed = f"{calls.failed} failed" + (f"; {calls.given_up} given up by the agent" if calls.given_up else "")
     if report.of_functions:
         reached = {attempt.via for attempt in report.attempts.value.drawn if attempt.left}
-        to = ["tools"] * (FUNCTION in reached) + ["services"] * bool(reached - {FUNCTION})
-        made = f"{found.made} to {' and '.join(to)}" if to else f"{found.made}"
+        callees = ["tools"] * (FUNCTION in reached) + ["services"] * bool(reached - {FUNCTION})
+        made_text = f"{calls.made} to {' and '.join(callees)}" if callees else f"{calls.made}"
         model = "how many tokens a model takes" if reached - {FUNCTION} else "what it asks of a model"
-        asked = "" if report.knows_usage else f", and {model},"
-        said = f"{made}; {failed}; {found.retries} were further attempts at a call already made. "
-        said += f"How long the agent waits before one{asked} is not known."
+        unknown_usage = "" if report.knows_usage else f", and {model},"
+        sentence = f"{made_text}; {failed}; {calls.retries} were further attempts at a call already made. "
+        sentence += f"How long the agent waits before one{unknown_usage} is not known."
     else:
-        models = f"{found.to_model} to the model" if report.knows_usage else "those to the model are not known"
-        said = f"{found.made - found.to_model} to tools, {models}; {failed}; "
-        said += f"{count(found.retries, 'retry', 'retries')}, {count(found.fallbacks, 'fallback')}."
-    yield Figure("calls", f"Calls: {said}", found.made, unit="calls")
-    yield Figure("failed calls", "", found.failed, unit="calls", n=found.made)
-    yield Figure("retries", "", found.retries, unit="calls", n=found.made)
+        models = f"{calls.to_model} to the model" if report.knows_usage else "those to the model are not known"
+        sentence = f"{calls.made - calls.to_model} to tools, {models}; {failed}; "
+        sentence += f"{count(calls.retries, 'retry', 'retries')}, {count(calls.fallbacks, 'fallback')}."
+    yield Figure("calls", f"Calls: {sentence}", calls.made, unit="calls")
+    yield Figure("failed calls", "", calls.failed, unit="calls", n=calls.made)
+    yield Figure("retries", "", calls.retries, unit="calls", n=calls.made)
 
 
-def _amplification(report: RunReport) -> Iterator[Figure | Table]:
-    if more := [each for each in report.amplification.value if each.attempts > each.requests]:
-        most = max(more, key=lambda each: each.factor)
-        layers = ", ".join(f"{n} by {layer}" for layer, n in most.layers.items())
-        said = f"Amplification: {most.factor:.2f} attempts for each request to {one_line(most.target, 60)}, "
-        said += f"{most.most} at most; again {layers}."
-        yield Figure("amplification", said, most.factor, n=most.requests)
-        yield _table("amplification", "Attempts for each request that was wanted", report, detail=True)
+def _amplification_items(report: RunReport) -> Iterator[Figure | Table]:
+    if amplified := [
+        amplification for amplification in report.amplification.value if amplification.attempts > amplification.requests
+    ]:
+        largest = max(amplified, key=lambda amplification: amplification.factor)
+        layers = ", ".join(f"{n} by {layer}" for layer, n in largest.layers.items())
+        sentence = (
+            f"Amplification: {largest.factor:.2f} attempts for each request to {make_one_line(largest.target, 60)}, "
+        )
+        sentence += f"{largest.most} at most; again {layers}."
+        yield Figure("amplification", sentence, largest.factor, n=largest.requests)
+        yield _build_table("amplification", "Attempts for each request that was wanted", report, detail=True)
 
 
-def _latencies(report: RunReport) -> Iterator[Figure | Table]:
-    if found := latency(report.attempts.value.calm):
-        said = f"Latency without a fault: median {duration(found.p50_s)}, 99th percentile {duration(found.p99_s)}"
-        yield Figure("latency without a fault", f"{said}.", found.p50_s, unit="s", n=found.n)
-        yield Figure("99th percentile of it", "", found.p99_s, unit="s", n=found.n)
-    yield _table("latency", "Duration of attempts; percentiles by type 7 of Hyndman and Fan", report, detail=True)
+def _latency_items(report: RunReport) -> Iterator[Figure | Table]:
+    if figures := summarize_latency(report.attempts.value.calm):
+        sentence = (
+            f"Latency without a fault: median {duration(figures.p50_s)}, 99th percentile {duration(figures.p99_s)}"
+        )
+        yield Figure("latency without a fault", f"{sentence}.", figures.p50_s, unit="s", n=figures.n)
+        yield Figure("99th percentile of it", "", figures.p99_s, unit="s", n=figures.n)
+    yield _build_table("latency", "Duration of attempts; percentiles by type 7 of Hyndman and Fan", report, detail=True)
 
 
-def _streams(report: RunReport) -> Iterator[Figure]:
-    if found := report.streamed.value:
-        first, last = found.first_byte, found.last_byte
-        said = (
+def _stream_figures(report: RunReport) -> Iterator[Figure]:
+    if streamed := report.streamed.value:
+        first, last = streamed.first_byte, streamed.last_byte
+        sentence = (
             f"Streamed: {count(first.n, 'reply', 'replies')}; first byte after {duration(first.p50_s)} in the median, "
         )
-        said += (
+        sentence += (
             f"99th percentile {duration(first.p99_s)}; last byte after {duration(last.p50_s)}, {duration(last.p99_s)}."
         )
-        yield Figure("first byte", said, first.p50_s, unit="s", n=first.n)
+        yield Figure("first byte", sentence, first.p50_s, unit="s", n=first.n)
 
 
-def _usage(report: RunReport) -> Iterator[Figure]:
+def _usage_figures(report: RunReport) -> Iterator[Figure]:
     if not report.knows_usage:
         if not report.of_functions:
             yield Figure("cost", "Usage of the model: not known from such a log.", unit="USD")
     elif spent := report.usage.value:
-        cost = "price not known" if spent.cost_usd is None else usd(spent.cost_usd)
+        cost = "price not known" if spent.cost_usd is None else format_usd(spent.cost_usd)
         if spent.unpriced and spent.cost_usd is not None:
             cost += f" ({spent.unpriced} answers without a price)"
-        said = f"Usage: {spent.prompt_tokens} tokens to the model, {spent.completion_tokens} from it, in "
-        yield Figure("cost", f"{said}{count(spent.answers, 'answer')}; {cost}.", spent.cost_usd, unit="USD",
+        sentence = f"Usage: {spent.prompt_tokens} tokens to the model, {spent.completion_tokens} from it, in "
+        yield Figure("cost", f"{sentence}{count(spent.answers, 'answer')}; {cost}.", spent.cost_usd, unit="USD",
                      n=spent.answers)  # fmt: skip
         yield Figure("tokens to the model", "", spent.prompt_tokens, unit="tokens", n=spent.answers)
         yield Figure("tokens from the model", "", spent.completion_tokens, unit="tokens", n=spent.answers)
@@ -237,119 +268,148 @@ def _usage(report: RunReport) -> Iterator[Figure]:
         yield Figure("cost", "Usage: the model never answered.", unit="USD", n=0)
 
 
-def _budgets(report: RunReport) -> Iterator[Figure]:
+def _budget_figures(report: RunReport) -> Iterator[Figure]:
     """Each limit that was exceeded, by name, with the effect."""
-    for passed in report.budgets.value:
-        where = f"{count(passed.calls, 'call')} in {count(passed.trials, 'trial')}"
-        hard, soft = f"refused {where}", f"was passed at {where}, and only noted"
-        said = f"Budget: {passed.limit} {hard if passed.mode == 'hard' else soft}."
-        yield Figure(f"{passed.mode} limit passed", said, passed.calls, unit="calls", n=passed.trials)
+    for exceeded in report.budgets.value:
+        extent = f"{count(exceeded.calls, 'call')} in {count(exceeded.trials, 'trial')}"
+        hard, soft = f"refused {extent}", f"was passed at {extent}, and only noted"
+        sentence = f"Budget: {exceeded.limit} {hard if exceeded.mode == 'hard' else soft}."
+        yield Figure(f"{exceeded.mode} limit passed", sentence, exceeded.calls, unit="calls", n=exceeded.trials)
 
 
-def _costs(report: RunReport) -> Iterator[Table]:
+def _cost_tables(report: RunReport) -> Iterator[Table]:
     caption = "Cost of chaos: what each fault added to its trials; the rows add up to the run"
-    yield _table("costs", caption, report, detail=True)
+    yield _build_table("costs", caption, report, detail=True)
 
 
-def _delivery(report: RunReport) -> Iterator[Figure | Table]:
+def _delivery_items(report: RunReport) -> Iterator[Figure | Table]:
     """The faults from the dice to the witness."""
-    found = report.delivered.value.by_injection
-    if not found:
+    injections = report.delivered.value.by_injection
+    if not injections:
         yield Figure("scheduled faults", "No fault was planned.", 0, unit="faults")
         return
-    odd = [one for one in found if one.plausible is False]
-    for one in odd:
-        said = f"NOT AS PLANNED: {one_line(one.injection, SAID)} was scheduled {one.scheduled} times in "
-        said += f"{count(one.eligible, 'eligible attempt')}, which a chance of {one.chance:g} does not explain."
-        yield Figure("not as planned", said, one.scheduled, unit="faults", n=one.eligible)
-    said = "The dice hit as often as the chances say." if not odd and any(one.plausible for one in found) else ""
-    theirs = [f"{one.injection} is {OF_SETTINGS[one.injection]}'s" for one in found if one.injection in OF_SETTINGS]
-    if theirs and not report.of_functions:
-        said = f"{said} {', '.join(theirs)}.".lstrip()
-    yield Figure("scheduled faults", said, sum(one.scheduled for one in found), unit="faults",
-                 n=sum(one.eligible for one in found))  # fmt: skip
+    odd = [injection for injection in injections if injection.plausible is False]
+    for injection in odd:
+        sentence = (
+            f"NOT AS PLANNED: {make_one_line(injection.injection, SAID)} was scheduled {injection.scheduled} times in "
+        )
+        sentence += (
+            f"{count(injection.eligible, 'eligible attempt')}, which a chance of {injection.chance:g} does not explain."
+        )
+        yield Figure("not as planned", sentence, injection.scheduled, unit="faults", n=injection.eligible)
+    sentence = (
+        "The dice hit as often as the chances say."
+        if not odd and any(injection.plausible for injection in injections)
+        else ""
+    )
+    setting_notes = [
+        f"{injection.injection} is {OF_SETTINGS[injection.injection]}'s"
+        for injection in injections
+        if injection.injection in OF_SETTINGS
+    ]
+    if setting_notes and not report.of_functions:
+        sentence = f"{sentence} {', '.join(setting_notes)}.".lstrip()
+    yield Figure("scheduled faults", sentence, sum(injection.scheduled for injection in injections), unit="faults",
+                 n=sum(injection.eligible for injection in injections))  # fmt: skip
     caption = "First what is not as planned; eligible: rolled for; witnessed: a caller met it"
     yield Table("delivery", caption, tuple(ROWS["delivery"](report)), names=2, joint=": ")
 
 
-def _unmet(report: RunReport) -> Iterator[Table]:
-    number, of = sum(each.count for each in report.not_met.value.reasons), report.not_met.value.scheduled
-    yield _table("unmet", f"{number} of {count(of, 'scheduled fault')} were not witnessed", report, words=True)
+def _unmet_tables(report: RunReport) -> Iterator[Table]:
+    number, scheduled_count = (
+        sum(reason.count for reason in report.not_met.value.reasons),
+        report.not_met.value.scheduled,
+    )
+    yield _build_table(
+        "unmet", f"{number} of {count(scheduled_count, 'scheduled fault')} were not witnessed", report, words=True
+    )
 
 
-def _coverage(report: RunReport) -> Iterator[Figure]:
-    found = [
-        cell for cells in matrix(report).rows.values() for cell in cells if cell.state is not CellState.NOT_PLANNED
+def _coverage_figures(report: RunReport) -> Iterator[Figure]:
+    planned_cells = [
+        cell
+        for cells in build_matrix(report).rows.values()
+        for cell in cells
+        if cell.state is not CellState.NOT_PLANNED
     ]
-    if not found:
+    if not planned_cells:
         return
-    met = sum(cell.state is CellState.MET for cell in found)
-    planned = {cell.target for cell in found}
-    bare = sorted(one.target for one in report.amplification.value if one.target not in planned)
-    told = f"; called, and no fault was planned for it: {', '.join(bare)}" if bare else ""
-    said = one_line(f"{met} of {count(len(found), 'planned pair')} of a target and a fault witnessed{told}.", SAID)
-    yield Figure("pairs witnessed", said, met, unit="pairs", n=len(found))
+    met_count = sum(cell.state is CellState.MET for cell in planned_cells)
+    planned = {cell.target for cell in planned_cells}
+    uncovered_targets = sorted(
+        target_calls.target for target_calls in report.amplification.value if target_calls.target not in planned
+    )
+    uncovered = (
+        f"; called, and no fault was planned for it: {', '.join(uncovered_targets)}" if uncovered_targets else ""
+    )
+    sentence = make_one_line(
+        f"{met_count} of {count(len(planned_cells), 'planned pair')} of a target and a fault witnessed{uncovered}.",
+        SAID,
+    )
+    yield Figure("pairs witnessed", sentence, met_count, unit="pairs", n=len(planned_cells))
 
 
-def _trouble(report: RunReport) -> Iterator[Figure]:
-    yield from (Figure("note", one_line(f"note: {note}", SAID)) for note in report.notes)
+def _trouble_figures(report: RunReport) -> Iterator[Figure]:
+    yield from (Figure("note", make_one_line(f"note: {note}", SAID)) for note in report.notes)
 
 
-def _disturbed(report: RunReport) -> Iterator[Figure]:
+def _disturbance_figures(report: RunReport) -> Iterator[Figure]:
     if hit := report.disturbance.value:
         lasted = "" if math.isnan(hit.lasted_s) else f", {duration(hit.lasted_s, 2)} in all"
         # A disturbance is logged with its end: there is none if the lab never came back.
-        often = f" {count(hit.times, 'time')}{lasted}" if hit.times else ", and its end is not in the log"
-        which = one_line(f" {hit.said}.", SAID) if hit.said else ""
-        said = f"The lab was disturbed{often}; {count(hit.attempts, 'attempt')} hit.{' ' if which else ''}{which}"
-        yield Figure("attempts hit by a disturbance", said, hit.attempts, unit="calls")
+        frequency = f" {count(hit.times, 'time')}{lasted}" if hit.times else ", and its end is not in the log"
+        cause = make_one_line(f" {hit.said}.", SAID) if hit.said else ""
+        sentence = (
+            f"The lab was disturbed{frequency}; {count(hit.attempts, 'attempt')} hit.{' ' if cause else ''}{cause}"
+        )
+        yield Figure("attempts hit by a disturbance", sentence, hit.attempts, unit="calls")
 
 
-def _failures(report: RunReport) -> Iterator[Figure | Table]:
+def _failure_items(report: RunReport) -> Iterator[Figure | Table]:
     """The failures without a fault, most frequent first."""
-    number = sum(each.count for each in report.uninjected.value)
-    said = "" if number else "Failures that nobody injected: none."
-    yield Figure("failures that nobody injected", said, number, unit="calls")
+    number = sum(failure.count for failure in report.uninjected.value)
+    sentence = "" if number else "Failures that nobody injected: none."
+    yield Figure("failures that nobody injected", sentence, number, unit="calls")
     rows = tuple(ROWS["failures"](report))[:MANY]
     yield Table("failures", f"{count(number, 'failure')} that nobody injected", rows, words=True)
 
 
-def _delays(report: RunReport) -> Iterator[Figure]:
-    for each in () if report.of_functions else late(report.attempts.value):
-        said = f"Delays that nobody injected: {each.said}."
-        yield Figure("delays that nobody injected", said, each.longest_s, unit="s", n=each.n)
+def _delay_figures(report: RunReport) -> Iterator[Figure]:
+    for delay in () if report.of_functions else find_late_attempts(report.attempts.value):
+        sentence = f"Delays that nobody injected: {delay.said}."
+        yield Figure("delays that nobody injected", sentence, delay.longest_s, unit="s", n=delay.n)
 
 
-def _warnings(report: RunReport) -> Iterator[Table]:
+def _warning_tables(report: RunReport) -> Iterator[Table]:
     yield Table("warnings", "Warnings of the lab", tuple(ROWS["warnings"](report))[:MANY], words=True)
 
 
-def _long(value_s: float) -> str:
+def _format_long(value_s: float) -> str:
     """A duration of any length as text: 0.13 s, 2 h 5 min."""
     return duration(value_s, 2) if value_s < LONG_S else span(value_s)
 
 
-def _share(value: float) -> str:
+def _format_share(value: float) -> str:
     """A share with as many digits as its nines need."""
     return f"{value:.1%}" if value < 0.99 else f"{value:.4%}"
 
 
 Measure = Callable[[RunReport], Iterable[Figure | Table]]
 PARTS: dict[str, dict[str, Measure]] = {
-    "Outcomes": {"trials": _outcomes},
-    EFFECTS: {"what the faults led to": _effects},
-    "Reliability": {"reliability": _reliability},
-    RECOVERY: {"time to recovery": _recovery, "quality of recovery": _quality},
+    "Outcomes": {"trials": _outcome_tables},
+    EFFECTS: {"what the faults led to": _effect_items},
+    "Reliability": {"reliability": _reliability_items},
+    RECOVERY: {"time to recovery": _recovery_items, "quality of recovery": _quality_items},
     "Retries and calls": {
-        "calls": _calls, "retry amplification": _amplification, "latency": _latencies, "streamed": _streams,
+        "calls": _call_figures, "retry amplification": _amplification_items, "latency": _latency_items, "streamed": _stream_figures,
     },
-    "Cost": {"usage": _usage, "budget": _budgets, "cost of chaos": _costs},
+    "Cost": {"usage": _usage_figures, "budget": _budget_figures, "cost of chaos": _cost_tables},
     "Delivery of the faults": {
-        "faults": _delivery, "faults that were not witnessed": _unmet, "fault coverage": _coverage,
+        "faults": _delivery_items, "faults that were not witnessed": _unmet_tables, "fault coverage": _coverage_figures,
     },
     TROUBLE: {
-        "notes": _trouble, "disturbances of the lab": _disturbed, "failures that nobody injected": _failures,
-        "delays that nobody injected": _delays, "warnings": _warnings,
+        "notes": _trouble_figures, "disturbances of the lab": _disturbance_figures, "failures that nobody injected": _failure_items,
+        "delays that nobody injected": _delay_figures, "warnings": _warning_tables,
     },
 }  # fmt: skip
 """Each section by its title, in the order of a report, with its measures by their names."""

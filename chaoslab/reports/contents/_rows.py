@@ -11,9 +11,9 @@ from chaoslab.analysis.verdict.table import Basis, Outcome, Said, WorldState
 from chaoslab.core.events import PromptFinished
 from chaoslab.record.history import History
 from chaoslab.record.rulings import RulingState, TrialRuling
-from chaoslab.reports.contents.outcomes import SEVERITY, word
-from chaoslab.reports.page import NAMED, alike
-from chaoslab.reports.text import visible
+from chaoslab.reports.contents.outcomes import SEVERITY, outcome_word
+from chaoslab.reports.page import NAMED, group_alike
+from chaoslab.reports.text import make_visible
 from chaoslab.reports.trials import WORST_FIRST
 
 PROMPT, WHY, ANSWER = 300, 1000, 2000
@@ -67,7 +67,7 @@ class TrialRow:
     @property
     def word(self) -> str:
         """The outcome in words."""
-        return word(self.outcome)
+        return outcome_word(self.outcome)
 
     @property
     def in_words(self) -> str:
@@ -78,73 +78,77 @@ class TrialRow:
         return "; ".join(reason.removeprefix(f"{self.outcome}: ") for reason in self.ruling.reasons)
 
 
-def order(report: RunReport) -> list[str]:
+def order_trials(report: RunReport) -> list[str]:
     """All trials, worst first, then those that met a fault, of these the fewest faults first, and else in the order in
     which they began. Where a scenario ruled on them, those that failed come first."""
     ruled = report.rulings.by_trial if report.rulings is not None else {}
 
     def place(trial: str) -> tuple[bool, int, bool, int]:
-        passed, met = trial not in ruled or report.standings[trial] is not Standing.BAD, report.met.get(trial, 0)
-        return passed, SEVERITY.index(report.verdicts[trial].outcome), not met, met
+        passed, fault_count = (
+            trial not in ruled or report.standings[trial] is not Standing.BAD,
+            report.met.get(trial, 0),
+        )
+        return passed, SEVERITY.index(report.verdicts[trial].outcome), not fault_count, fault_count
 
     return sorted(report.trials, key=place)
 
 
-def poor(report: RunReport, trial: str) -> bool:
+def is_poor(report: RunReport, trial: str) -> bool:
     """True if the trial failed, could not do all or proves nothing: `chaoslab show --failed` shows it, or its scenario
     did not let it pass."""
     return report.verdicts[trial].outcome in WORST_FIRST or report.standings[trial] is Standing.BAD
 
 
-def rows(report: RunReport, trials: Iterable[str], stories: History | None = None) -> tuple[TrialRow, ...]:
+def build_rows(report: RunReport, trials: Iterable[str], stories: History | None = None) -> tuple[TrialRow, ...]:
     """These trials, in this order. `stories`: those of the trials; without them no answer is known."""
     ends = {} if stories is None else {record.trial: event for record, event in stories.of(PromptFinished)}
     figures = report.figures.value.by_key
     texts: dict[tuple[str, int], str] = {}
 
-    def shown(text: str, most: int) -> str:
-        if (text, most) not in texts:
-            texts[text, most] = visible(text, most)
-        return texts[text, most]
+    def shown(text: str, length_max: int) -> str:
+        if (text, length_max) not in texts:
+            texts[text, length_max] = make_visible(text, length_max)
+        return texts[text, length_max]
 
     def row(trial: str) -> TrialRow:
-        verdict, of = report.verdicts[trial], figures.get(trial, TrialFigures())
+        verdict, trial_figures = report.verdicts[trial], figures.get(trial, TrialFigures())
         return TrialRow(
             trial=trial,
-            prompt=shown(of.prompt[1] if of.prompt else "", PROMPT),
+            prompt=shown(trial_figures.prompt[1] if trial_figures.prompt else "", PROMPT),
             outcome=verdict.outcome,
             world=verdict.world,
             said=verdict.said,
             basis=verdict.basis,
             hint=shown(verdict.hint, WHY),
             standing=report.standings[trial],
-            ruling=_shown(report.rulings.by_trial.get(trial) if report.rulings else None),
+            ruling=_sanitize_ruling(report.rulings.by_trial.get(trial) if report.rulings else None),
             why=shown(verdict.why, WHY),
             harm=tuple(shown(text, WHY) for text in verdict.harm),
             evidence=tuple(
-                FindingRow(str(found.kind), shown(found.text, WHY), lines(found.lines)) for found in verdict.evidence
+                FindingRow(str(finding.kind), shown(finding.text, WHY), list_log_lines(finding.lines))
+                for finding in verdict.evidence
             ),
-            answer=visible(ends[trial].answer, ANSWER) if trial in ends else "",
-            seconds=of.took_s,
-            calls=of.attempts,
-            failed=of.failed,
-            retries=of.retries,
-            met=tuple((shown(fault, PROMPT), shown(target, PROMPT)) for (fault, target), _ in of.met),
+            answer=make_visible(ends[trial].answer, ANSWER) if trial in ends else "",
+            seconds=trial_figures.took_s,
+            calls=trial_figures.attempts,
+            failed=trial_figures.failed,
+            retries=trial_figures.retries,
+            met=tuple((shown(fault, PROMPT), shown(target, PROMPT)) for (fault, target), _ in trial_figures.met),
         )
 
     return tuple(map(row, trials))
 
 
-def _shown(ruling: TrialRuling | None) -> TrialRuling | None:
+def _sanitize_ruling(ruling: TrialRuling | None) -> TrialRuling | None:
     """The ruling with texts that are safe to show."""
     if ruling is None:
         return None
-    return replace(ruling, reasons=tuple(visible(text, WHY) for text in ruling.reasons))
+    return replace(ruling, reasons=tuple(make_visible(text, WHY) for text in ruling.reasons))
 
 
-def lines(found: Iterable[tuple[str, int]]) -> tuple[LogLine, ...]:
+def list_log_lines(positions: Iterable[tuple[str, int]]) -> tuple[LogLine, ...]:
     """The lines of these writers and sequence numbers: a writer has one file, and each line the next number."""
-    return tuple(LogLine(f"{visible(writer, PROMPT)}.log", seq) for writer, seq in found)
+    return tuple(LogLine(f"{make_visible(writer, PROMPT)}.log", seq) for writer, seq in positions)
 
 
 @dataclass(frozen=True)
@@ -166,24 +170,24 @@ class FailureWay:
         return f" ({', '.join(self.trials[:NAMED])}{' …' if self.trials[NAMED:] else ''})" if self.trials[1:] else ""
 
 
-def ways(report: RunReport, order: Sequence[str]) -> tuple[FailureWay, ...]:
+def group_failures(report: RunReport, order: Sequence[str]) -> tuple[FailureWay, ...]:
     """The ways of the trials that failed, could not do all or prove nothing, or that a scenario did not let pass: in
     the order of the trials, and of those that ended so the most frequent first."""
     by_outcome: dict[str, list[tuple[str, str]]] = {}
-    for said, why, trial in _poor(report, order):
-        by_outcome.setdefault(said, []).append((why, trial))
+    for outcome_text, reason, trial in _list_poor(report, order):
+        by_outcome.setdefault(outcome_text, []).append((reason, trial))
     return tuple(
-        FailureWay(said, visible(why, WHY), tuple(trials))
-        for said, told in by_outcome.items()
-        for why, trials in alike(told)
+        FailureWay(outcome_text, make_visible(reason, WHY), tuple(trials))
+        for outcome_text, cases in by_outcome.items()
+        for reason, trials in group_alike(cases)
     )
 
 
-def _poor(report: RunReport, order: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+def _list_poor(report: RunReport, order: Sequence[str]) -> Iterator[tuple[str, str, str]]:
     ruled = report.rulings.by_trial if report.rulings is not None else {}
     for trial in order:
-        found, ruling = report.verdicts[trial], ruled.get(trial)
+        verdict, ruling = report.verdicts[trial], ruled.get(trial)
         if ruling is not None and ruling.state is not RulingState.PASSED:
-            yield ruling.state, "; ".join(ruling.reasons) or found.why, trial
-        elif ruling is None and poor(report, trial):
-            yield word(found.outcome), found.why, trial
+            yield ruling.state, "; ".join(ruling.reasons) or verdict.why, trial
+        elif ruling is None and is_poor(report, trial):
+            yield outcome_word(verdict.outcome), verdict.why, trial

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from chaoslab.analysis.measures.intervals import Estimate, Interval, Rate
 from chaoslab.base.durations import difference, duration
 from chaoslab.reports._columns import COLUMNS, Column
-from chaoslab.reports.page import percent, percents, rate_text
-from chaoslab.reports.text import one_line
+from chaoslab.reports.page import format_interval, format_percent, rate_text
+from chaoslab.reports.text import make_one_line
 
 Row = Mapping[str, Any]
 NONE, ALL = "–", "all"
@@ -36,22 +36,22 @@ class Figure(NamedTuple):
 
     @classmethod
     def of(
-        cls, name: str, said: str, found: Rate | Estimate | float | None, interval: Interval | None = None,
+        cls, name: str, said: str, source: Rate | Estimate | float | None, interval: Interval | None = None,
         *, unit: str = "", n: int | None = None,
     ) -> "Figure":  # fmt: skip
         """A figure of a rate, an estimate or a plain value. An end of an interval that the data do not give is None."""
         prompts = None
-        if isinstance(found, Rate):
-            unit, n, prompts, interval, found = "share", found.total, found.prompts, found.interval, found.value
-        elif isinstance(found, Estimate):
-            interval, found = found.interval, found.value
+        if isinstance(source, Rate):
+            unit, n, prompts, interval, source = "share", source.total, source.prompts, source.interval, source.value
+        elif isinstance(source, Estimate):
+            interval, source = source.interval, source.value
         low, high = (
             (interval.low, None if interval.high == float("inf") else interval.high) if interval else (None, None)
         )
-        return cls(name, said, found, low, high, unit, n, prompts)
+        return cls(name, said, source, low, high, unit, n, prompts)
 
 
-def finite(end: float) -> float | None:
+def finite_or_none(end: float) -> float | None:
     """The end of an interval; None if the data do not give it."""
     return None if end == float("inf") else end
 
@@ -85,7 +85,7 @@ class Table:
     @cached_property
     def texts(self) -> list[list[str]]:
         """The rows as people read them."""
-        return [[cell(column, row) for column in self._shown] for row in self.rows]
+        return [[format_cell(column, row) for column in self._shown] for row in self.rows]
 
 
 @dataclass(frozen=True)
@@ -104,17 +104,17 @@ class Section:
 
 FORMS: dict[str, Callable[[Any, Row], str]] = {
     "words": lambda value, _: str(value).replace("_", " "),
-    "share": lambda value, _: percent(value),
+    "share": lambda value, _: format_percent(value),
     "s": lambda value, _: duration(value, 2),
     "more": lambda value, _: difference(value).removesuffix(" s"),
     "met": lambda value, _: "with one" if value else "without",
-    "interval": lambda value, row: percents(Interval(value, row["high"])),
+    "interval": lambda value, row: format_interval(Interval(value, row["high"])),
     "rate": lambda value, row: rate_text(Rate(value, row["judged"], Interval(row["low"], row["high"]))),
 }
 """The words for a value, by the form of its column; another form is a format of Python's."""
 
 
-def cell(column: Column, row: Row) -> str:
+def format_cell(column: Column, row: Row) -> str:
     """A value as people read it."""
     value = row.get(column.name)
     if value is None:
@@ -123,4 +123,4 @@ def cell(column: Column, row: Row) -> str:
         return FORMS[column.form](value, row)
     if column.form:  # no "-0.0"
         return f"{round(float(value), 9) + 0.0:{'+' if row.get('added') else ''}{column.form}}"
-    return f"{value:,}" if isinstance(value, int) else one_line(str(value), SAID)
+    return f"{value:,}" if isinstance(value, int) else make_one_line(str(value), SAID)

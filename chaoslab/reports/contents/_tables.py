@@ -8,173 +8,190 @@ from chaoslab.analysis.measures import recovery_quality, reliability
 from chaoslab.analysis.measures.cost import Spending
 from chaoslab.analysis.measures.faults import STAGES, FaultCount
 from chaoslab.analysis.measures.impact import Impact
-from chaoslab.analysis.measures.latency import latency
+from chaoslab.analysis.measures.latency import summarize_latency
 from chaoslab.analysis.measures.mttr import Recovery
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.table import Outcome
-from chaoslab.reports.contents._table import ALL, SAID, Row, finite
-from chaoslab.reports.text import one_line
+from chaoslab.reports.contents._table import ALL, SAID, Row, finite_or_none
+from chaoslab.reports.text import make_one_line
 
 T_ = TypeVar("T_")
 Place = tuple[str, str]
 
 
-def each_place(by_fault: Mapping[str, T_], by_place: Mapping[Place, T_]) -> Iterator[tuple[Place, T_]]:
+def list_places(by_fault: Mapping[str, T_], by_place: Mapping[Place, T_]) -> Iterator[tuple[Place, T_]]:
     """Each fault over all its targets, if there are several, and then at each of them, in the orders that they have."""
-    for fault, every in by_fault.items():
-        mine = [(place, of) for place, of in by_place.items() if place[0] == fault]
-        if len(mine) != 1:
-            yield (fault, ALL), every
-        yield from mine
+    for fault, total in by_fault.items():
+        at_targets = [(key, value) for key, value in by_place.items() if key[0] == fault]
+        if len(at_targets) != 1:
+            yield (fault, ALL), total
+        yield from at_targets
 
 
-def _outcomes(report: RunReport) -> Iterator[Row]:
-    found = report.success.value.by_outcome
+def _outcome_rows(report: RunReport) -> Iterator[Row]:
+    rates = report.success.value.by_outcome
     for name in Outcome:
-        if of := found.get(name):
-            yield {"outcome": str(name), "trials": of.count, "share": of.value, **vars(of.interval)}
+        if outcome_rate := rates.get(name):
+            yield {
+                "outcome": str(name),
+                "trials": outcome_rate.count,
+                "share": outcome_rate.value,
+                **vars(outcome_rate.interval),
+            }
 
 
-def _impact(report: RunReport) -> Iterator[Row]:
+def _impact_rows(report: RunReport) -> Iterator[Row]:
     """Worst first: by harm, then by bad ends, then by the time that was lost."""
 
     def worst(named: tuple[Any, Impact]) -> tuple[int, int, float]:
-        of = named[1]
-        return -of.outcomes.get(Outcome.HARM, 0), -of.bad.count if of.bad else 0, -(of.lost_s or 0.0)
+        impact = named[1]
+        return -impact.outcomes.get(Outcome.HARM, 0), -impact.bad.count if impact.bad else 0, -(impact.lost_s or 0.0)
 
     by_fault, by_target = report.impacts.value.by_fault, report.impacts.value.by_target
-    both = dict(sorted(by_fault.items(), key=worst)), dict(sorted(by_target.items(), key=worst))
-    for (fault, target), of in each_place(*both):
-        told = ", ".join(f"{n} {name}" for name in Outcome if (n := of.outcomes.get(name)))
-        rate = {} if of.bad is None else {"bad": of.bad.count, "judged": of.bad.total, **vars(of.bad.interval)}
+    sorted_impacts = dict(sorted(by_fault.items(), key=worst)), dict(sorted(by_target.items(), key=worst))
+    for (fault, target), impact in list_places(*sorted_impacts):
+        outcome_counts = ", ".join(f"{n} {name}" for name in Outcome if (n := impact.outcomes.get(name)))
+        rate = (
+            {}
+            if impact.bad is None
+            else {"bad": impact.bad.count, "judged": impact.bad.total, **vars(impact.bad.interval)}
+        )
         yield {
-            "fault": fault, "target": target, "trials": of.trials, **rate,
-            "without": None if of.without is None else of.without.value, "more_s": of.lost_s,
-            "more_calls": of.lost_calls, "outcomes": told,
+            "fault": fault, "target": target, "trials": impact.trials, **rate,
+            "without": None if impact.without is None else impact.without.value, "more_s": impact.lost_s,
+            "more_calls": impact.lost_calls, "outcomes": outcome_counts,
         }  # fmt: skip
 
 
-def _mttr(report: RunReport) -> Iterator[Row]:
+def _mttr_rows(report: RunReport) -> Iterator[Row]:
     """Worst first: by harm, then by those that never recovered, then by the mean."""
 
     def worst(named: tuple[Any, Recovery]) -> tuple[int, int, float]:
-        of = named[1]
-        return -of.harmed, -of.never, -(of.mean_s or 0.0)
+        target_recovery = named[1]
+        return -target_recovery.harmed, -target_recovery.never, -(target_recovery.mean_s or 0.0)
 
-    found = report.recovery.value
-    places = {(fault, target): of for (target, fault), of in sorted(found.by_target.items(), key=worst)}
-    for (fault, target), of in each_place(dict(sorted(found.by_fault.items(), key=worst)), places):
-        yield {"fault": fault, "target": target, **recovery(of)}
+    recovery_measure = report.recovery.value
+    by_place = {
+        (fault, target): target_recovery
+        for (target, fault), target_recovery in sorted(recovery_measure.by_target.items(), key=worst)
+    }
+    for (fault, target), target_recovery in list_places(
+        dict(sorted(recovery_measure.by_fault.items(), key=worst)), by_place
+    ):
+        yield {"fault": fault, "target": target, **recovery_row(target_recovery)}
 
 
-def recovery(of: Recovery) -> dict[str, Any]:
+def recovery_row(estimates: Recovery) -> dict[str, Any]:
     """The recovery of some incidents: `mttr_s` is `detect_s` and `repair_s` together, in the mean of those that
     recovered; those that were late and right have nothing to detect."""
-    mean, median = of.mean_interval, of.median
-    ends = median and median.interval
+    mean, median = estimates.mean_interval, estimates.median
+    median_interval = median and median.interval
     return {
-        "incidents": of.n, "recovered": of.recovered, "by_retry": of.retry, "by_fallback": of.fallback,
-        "late": of.late, "with_harm": of.harmed, "never": of.never, "censored": of.censored, "mttr_s": of.mean_s,
-        "mttr_low_s": mean and mean.low, "mttr_high_s": mean and mean.high, "detect_s": of.detected_s,
-        "repair_s": of.since_notice_s, "median_s": median and median.value, "median_low_s": ends and ends.low,
-        "median_high_s": ends and finite(ends.high),
+        "incidents": estimates.n, "recovered": estimates.recovered, "by_retry": estimates.retry, "by_fallback": estimates.fallback,
+        "late": estimates.late, "with_harm": estimates.harmed, "never": estimates.never, "censored": estimates.censored, "mttr_s": estimates.mean_s,
+        "mttr_low_s": mean and mean.low, "mttr_high_s": mean and mean.high, "detect_s": estimates.detected_s,
+        "repair_s": estimates.since_notice_s, "median_s": median and median.value, "median_low_s": median_interval and median_interval.low,
+        "median_high_s": median_interval and finite_or_none(median_interval.high),
     }  # fmt: skip
 
 
-def _latency(report: RunReport) -> Iterator[Row]:
-    for target, of in sorted(report.attempts.value.by_target.items()):
-        for met, durations in zip((False, True), of.both, strict=True):
-            if found := latency(durations):
+def _latency_rows(report: RunReport) -> Iterator[Row]:
+    for target, target_attempts in sorted(report.attempts.value.by_target.items()):
+        for is_faulted, durations in zip((False, True), target_attempts.both, strict=True):
+            if figures := summarize_latency(durations):
                 yield {
-                    "target": target, "met": met, "attempts": found.n, "p50_s": found.p50_s, "p90_s": found.p90_s,
-                    "p99_s": found.p99_s, "longest_s": found.longest_s,
+                    "target": target, "met": is_faulted, "attempts": figures.n, "p50_s": figures.p50_s, "p90_s": figures.p90_s,
+                    "p99_s": figures.p99_s, "longest_s": figures.longest_s,
                 }  # fmt: skip
 
 
-def _amplification(report: RunReport) -> Iterator[Row]:
-    for one in report.amplification.value:
+def _amplification_rows(report: RunReport) -> Iterator[Row]:
+    for amplification in report.amplification.value:
         yield {
-            "target": one.target, "requests": one.requests, "attempts": one.attempts, "factor": one.factor,
-            "met_factor": one.met_factor, "most": one.most, "where": one.where,
-            "layers": ", ".join(f"{n} by {layer}" for layer, n in one.layers.items()) or None,
+            "target": amplification.target, "requests": amplification.requests, "attempts": amplification.attempts, "factor": amplification.factor,
+            "met_factor": amplification.met_factor, "most": amplification.most, "where": amplification.where,
+            "layers": ", ".join(f"{n} by {layer}" for layer, n in amplification.layers.items()) or None,
         }  # fmt: skip
 
 
-def _costs(report: RunReport) -> Iterator[Row]:
+def _cost_rows(report: RunReport) -> Iterator[Row]:
     """The amounts that each fault added, then the rows that make the sum whole."""
-    found, usage = report.costs.value, None if report.usage.unknown else report.usage.value
+    costs, usage = report.costs.value, None if report.usage.unknown else report.usage.value
     unknown: tuple[str, ...] = ()
     if not report.knows_usage or report.usage.unknown:
         unknown = ("tokens", "usd")
     elif usage is not None and usage.cost_usd is None:
         unknown = ("usd",)
-    if found is None:
+    if costs is None:
         return
-    others = {
-        "the same trials without faults": found.matched, "trials that met no fault": found.no_fault,
-        "no comparison": found.no_comparison, "outside of trials": found.outside, ALL: found.total,
+    other_rows = {
+        "the same trials without faults": costs.matched, "trials that met no fault": costs.no_fault,
+        "no comparison": costs.no_comparison, "outside of trials": costs.outside, ALL: costs.total,
     }  # fmt: skip
-    for added, rows in ((True, {**found.by_fault, "several faults at once": found.shared}), (False, others)):
-        for name, of in rows.items():
-            if of != Spending():
-                known = {
-                    key: float(value) for key, value in vars(of).items() if value is not None and key not in unknown
+    for added, rows in ((True, {**costs.by_fault, "several faults at once": costs.shared}), (False, other_rows)):
+        for name, spending in rows.items():
+            if spending != Spending():
+                known_amounts = {
+                    key: float(value)
+                    for key, value in vars(spending).items()
+                    if value is not None and key not in unknown
                 }
-                yield {**known, "fault": name, "added": added, "trials": of.trials or None}
+                yield {**known_amounts, "fault": name, "added": added, "trials": spending.trials or None}
 
 
-def _delivery(report: RunReport) -> Iterator[Row]:
+def _delivery_rows(report: RunReport) -> Iterator[Row]:
     """First what is not as planned, then what was witnessed most often; faults after their injection."""
     by_fault = defaultdict[str, dict[str, list[FaultCount]]](dict)
-    for each in report.delivered.value.by_fault:
-        by_fault[each.injection].setdefault(each.fault, []).append(each)
-    for one in sorted(
-        report.delivered.value.by_injection, key=lambda one: (one.plausible is not False, -one.witnessed)
+    for fault_count in report.delivered.value.by_fault:
+        by_fault[fault_count.injection].setdefault(fault_count.fault, []).append(fault_count)
+    for injection_count in sorted(
+        report.delivered.value.by_injection,
+        key=lambda injection_count: (injection_count.plausible is not False, -injection_count.witnessed),
     ):
-        faults = by_fault[one.injection]
-        yield {**vars(one), "fault": next(iter(faults)) if len(faults) == 1 else ALL}
+        faults = by_fault[injection_count.injection]
+        yield {**vars(injection_count), "fault": next(iter(faults)) if len(faults) == 1 else ALL}
         for fault, stages in faults.items() if len(faults) > 1 else ():
-            sums = {stage: sum(getattr(each, stage) for each in stages) for stage in STAGES}
-            yield {"injection": one.injection, "fault": fault, **sums}
+            sums = {stage: sum(getattr(fault_count, stage) for fault_count in stages) for stage in STAGES}
+            yield {"injection": injection_count.injection, "fault": fault, **sums}
 
 
-def _unmet(report: RunReport) -> Iterator[Row]:
-    for each in report.not_met.value.reasons:
-        yield {"fault": each.fault, "number": each.count, "why": each.why}
+def _unmet_rows(report: RunReport) -> Iterator[Row]:
+    for reason_count in report.not_met.value.reasons:
+        yield {"fault": reason_count.fault, "number": reason_count.count, "why": reason_count.why}
 
 
-def _failures(report: RunReport) -> Iterator[Row]:
-    for each in report.uninjected.value:
-        error = one_line("; ".join(filter(None, (each.error[:SAID], each.before))), 2 * SAID)
-        yield {"target": one_line(each.target, SAID), "number": each.count, "error": error}
+def _failure_rows(report: RunReport) -> Iterator[Row]:
+    for failure in report.uninjected.value:
+        error = make_one_line("; ".join(filter(None, (failure.error[:SAID], failure.before))), 2 * SAID)
+        yield {"target": make_one_line(failure.target, SAID), "number": failure.count, "error": error}
 
 
-def _warnings(report: RunReport) -> Iterator[Row]:
-    warned = Counter((one_line(who, SAID), one_line(text, SAID)) for who, text in report.warnings.value)
-    for (who, text), number in warned.most_common():
-        yield {"writer": who, "number": number, "warning": text}
+def _warning_rows(report: RunReport) -> Iterator[Row]:
+    warned = Counter((make_one_line(writer, SAID), make_one_line(text, SAID)) for writer, text in report.warnings.value)
+    for (writer, text), number in warned.most_common():
+        yield {"writer": writer, "number": number, "warning": text}
 
 
-def _reliability(report: RunReport) -> Iterator[Row]:
-    if (found := report.reliability.value) is not None:
-        for one in found.budgets:
+def _reliability_rows(report: RunReport) -> Iterator[Row]:
+    if (reliability := report.reliability.value) is not None:
+        for budget in reliability.budgets:
             yield {
-                "objective": one.objective, "judged": found.available.total, "well": found.available.count,
-                "allowed": one.allowed, "failed": one.failed, "budget_left": one.left, "burn_rate": one.burn,
-                "kept": one.kept,
+                "objective": budget.objective, "judged": reliability.available.total, "well": reliability.available.count,
+                "allowed": budget.allowed, "failed": budget.failed, "budget_left": budget.left, "burn_rate": budget.burn,
+                "kept": budget.kept,
             }  # fmt: skip
 
 
-def _parts(found: Any, weights: Mapping[str, float]) -> Iterator[Row]:
-    for name, value in found.parts.items() if found is not None else ():
+def _score_rows(score: Any, weights: Mapping[str, float]) -> Iterator[Row]:
+    for name, value in score.parts.items() if score is not None else ():
         yield {"part": name, "weight": weights[name], "value": value}
 
 
 ROWS: Mapping[str, Callable[[RunReport], Iterable[Row]]] = {
-    "outcomes": _outcomes, "impact": _impact, "mttr": _mttr, "latency": _latency, "amplification": _amplification,
-    "costs": _costs, "delivery": _delivery, "unmet": _unmet, "failures": _failures, "warnings": _warnings,
-    "reliability": _reliability,
-    "score": lambda report: _parts(report.reliability.value, reliability.WEIGHTS),
-    "quality": lambda report: _parts(report.recovery_quality.value, recovery_quality.WEIGHTS),
+    "outcomes": _outcome_rows, "impact": _impact_rows, "mttr": _mttr_rows, "latency": _latency_rows, "amplification": _amplification_rows,
+    "costs": _cost_rows, "delivery": _delivery_rows, "unmet": _unmet_rows, "failures": _failure_rows, "warnings": _warning_rows,
+    "reliability": _reliability_rows,
+    "score": lambda report: _score_rows(report.reliability.value, reliability.WEIGHTS),
+    "quality": lambda report: _score_rows(report.recovery_quality.value, recovery_quality.WEIGHTS),
 }  # fmt: skip
 """Table → its rows."""

@@ -13,32 +13,34 @@ GLYPHS = {
 LIGHT, DARK = "#ffffff", "#000000"
 
 
-def word(outcome: Outcome) -> str:
+def outcome_word(outcome: Outcome) -> str:
     return str(outcome).replace("_", " ")
 
 
-def color(outcome: Outcome) -> str:
+def outcome_color(outcome: Outcome) -> str:
     """The colour of the outcome in all charts, as in "#009E73"."""
     return OUTCOMES[str(outcome)].color
 
 
-def glyph(outcome: Outcome) -> str:
+def outcome_glyph(outcome: Outcome) -> str:
     """The shape of the outcome in all charts, as a character."""
     return GLYPHS.get(OUTCOMES[str(outcome)].marker, "●")
 
 
-def ink_on(ground: str) -> str:
+def choose_ink(ground: str) -> str:
     """Black or white, whichever is easier to read on the colour. The contrast is at least 4.58 : 1."""
-    return max((LIGHT, DARK), key=lambda ink: contrast(ink, ground))
+    return max((LIGHT, DARK), key=lambda ink: measure_contrast(ink, ground))
 
 
-def contrast(one: str, other: str) -> float:
+def measure_contrast(first: str, second: str) -> float:
     """The contrast of two colours by WCAG 2.2, from 1 to 21."""
-    low, high = sorted((_luminance(one), _luminance(other)))
-    return (high + 0.05) / (low + 0.05)
+    darker, lighter = sorted((_luminance(first), _luminance(second)))
+    return (lighter + 0.05) / (darker + 0.05)
 
 
 def _luminance(color: str) -> float:
-    parts = [int(color[n : n + 2], 16) / 255 for n in (1, 3, 5)]
-    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    channels = [int(color[n : n + 2], 16) / 255 for n in (1, 3, 5)]
+    red, green, blue = (
+        channel / 12.92 if channel <= 0.04045 else ((channel + 0.055) / 1.055) ** 2.4 for channel in channels
+    )
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue

@@ -6,7 +6,7 @@ import pkgutil
 from importlib import import_module
 from pathlib import Path
 
-from chaoslab.base.files import opened, replacing
+from chaoslab.base.files import open_regular, replace_file
 from chaoslab.reports.contents import Contents
 
 HTML = "html"
@@ -22,32 +22,32 @@ def names() -> list[str]:
 
 def files(kind: str, contents: Contents) -> dict[str, str]:
     """The report in this format: the text of each of its files, by its name."""
-    made: dict[str, str] = import_module(f"{__name__}.{kind}").files(contents)
-    return made
+    texts: dict[str, str] = import_module(f"{__name__}.{kind}").files(contents)
+    return texts
 
 
-def html_beside(folder: Path) -> tuple[Path, Contents]:
+def write_html_beside(folder: Path) -> tuple[Path, Contents]:
     """Writes the HTML of the run in this folder into it; returns its path, and what it holds. Raises Incomplete: a
     package is not installed. LookupError: there is no run. OSError: it cannot be written."""
-    own = folder.resolve()
-    contents = Contents.read(str(own), where=str(folder.parent / own.name))
-    (path,) = write(files(HTML, contents), own)
-    return folder.parent / own.name / path.name, contents
+    run_folder = folder.resolve()
+    contents = Contents.read(str(run_folder), where=str(folder.parent / run_folder.name))
+    (path,) = write(files(HTML, contents), run_folder)
+    return folder.parent / run_folder.name / path.name, contents
 
 
 def write(texts: dict[str, str], folder: Path) -> list[Path]:
     """Writes the files into the folder; each is replaced as a whole. Raises OSError: one could not be written."""
     folder.mkdir(parents=True, exist_ok=True)
-    return [put(text, folder / name) for name, text in texts.items()]
+    return [write_file(text, folder / name) for name, text in texts.items()]
 
 
-def put(text: str, path: Path) -> Path:
+def write_file(text: str, path: Path) -> Path:
     """Writes a file as a whole, in UTF-8. Raises OSError: it could not be written, or what is there is no report of
     this format; it is then unchanged."""
     data = text.encode("utf-8", "backslashreplace")
     check_replaceable(path, data)
-    with replacing(path) as part:
-        part.write_bytes(data)
+    with replace_file(path) as partial_file:
+        partial_file.write_bytes(data)
     return path
 
 
@@ -56,7 +56,7 @@ def check_replaceable(path: Path, data: bytes) -> None:
     something else."""
     if not path.is_file():
         return
-    with opened(path) as file:
+    with open_regular(path) as file:
         begins = file.read(BEGINNING)
     if begins and begins != data[: len(begins)] and not (begins.startswith(HEADING) and data.startswith(HEADING)):
         raise FileExistsError(errno.EEXIST, "what is there is no report of this format: name another file", str(path))

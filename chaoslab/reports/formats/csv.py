@@ -9,7 +9,7 @@ from typing import Any
 from chaoslab.analysis.verdict.guard import Section
 from chaoslab.reports._columns import COLUMNS
 from chaoslab.reports.contents import Contents
-from chaoslab.reports.text import one_line
+from chaoslab.reports.text import make_one_line
 
 TEXT = 2000
 """The most characters of a cell."""
@@ -21,23 +21,23 @@ def files(contents: Contents) -> dict[str, str]:
     from chaoslab.reports.frames import Frames
 
     run = Frames(contents.history, contents.report)
-    made = {name: Section.of(partial(run.columns, name)) for name in COLUMNS}
-    return {f"{name}.csv": _table(found.value.values) for name, found in made.items() if not found.unknown}
+    tables = {name: Section.of(partial(run.columns, name)) for name in COLUMNS}
+    return {f"{name}.csv": _render_table(table.value.values) for name, table in tables.items() if not table.unknown}
 
 
-def _table(columns: dict[str, list[Any]]) -> str:
+def _render_table(columns: dict[str, list[Any]]) -> str:
     file = io.StringIO()
     writer = csv.writer(file)
     writer.writerow(columns)
-    writer.writerows([_safe(cell) for cell in row] for row in zip(*columns.values(), strict=True))
+    writer.writerows([_escape_formula(cell) for cell in row] for row in zip(*columns.values(), strict=True))
     return file.getvalue()
 
 
-def _safe(cell: Any) -> Any:
+def _escape_formula(cell: Any) -> Any:
     """The cell; a text is put in one line, and not read as a formula."""
     if isinstance(cell, float) and math.isnan(cell):
         return None
     if not isinstance(cell, str):
         return ("false", "true")[cell] if isinstance(cell, bool) else cell
-    flat = one_line(cell, TEXT)
+    flat = make_one_line(cell, TEXT)
     return f"'{flat}" if flat.startswith(("=", "+", "-", "@")) else flat

@@ -6,7 +6,7 @@ from typing import Any
 
 from chaoslab.analysis.measures.intervals import Rate
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.analysis.verdict.guard import guarded
+from chaoslab.analysis.verdict.guard import run_guarded
 from chaoslab.analysis.verdict.ledger import FindingKind
 from chaoslab.analysis.verdict.standing import Standing
 from chaoslab.analysis.verdict.table import Basis, Outcome, Said, WorldState
@@ -17,7 +17,7 @@ from chaoslab.reports.contents._matrix import CellState
 from chaoslab.reports.contents._rows import TrialRow
 from chaoslab.reports.contents._tables import ROWS
 from chaoslab.reports.contents.headline import Tone
-from chaoslab.reports.text import visible
+from chaoslab.reports.text import make_visible
 
 FILE = "report.json"
 VERSION = 3
@@ -25,12 +25,12 @@ VERSION = 3
 
 def files(contents: Contents) -> dict[str, str]:
     """The file."""
-    spelt = json.dumps(value(contents), ensure_ascii=False, indent=1, allow_nan=False, default=_fields)
+    spelt = json.dumps(build_value(contents), ensure_ascii=False, indent=1, allow_nan=False, default=_fields_of)
     return {FILE: spelt + "\n"}
 
 
-def value(contents: Contents) -> dict[str, Any]:
-    """The report as JSON values, but for what `_fields` makes one of."""
+def build_value(contents: Contents) -> dict[str, Any]:
+    """The report as JSON values, but for what `_fields_of` makes one of."""
     head, report = contents.headline, contents.report
     cells = [vars(cell) for cells in contents.matrix.rows.values() for cell in cells]
     return {
@@ -38,62 +38,62 @@ def value(contents: Contents) -> dict[str, Any]:
         "run": contents.facts,
         "notes": report.notes,
         "verdict": {
-            **{name: of for name, of in vars(head).items() if name != "delivery"},
+            **{name: field_value for name, field_value in vars(head).items() if name != "delivery"},
             "faults": head.delivery._asdict() if head.delivery else None,
         },
-        "scenario": _scenario(report.rulings),
+        "scenario": _scenario_data(report.rulings),
         "outcomes": report.success.value.by_outcome,
         "basis": report.grounds.value.by_basis,
         "harm": [
             {"kind": harm.kind, "findings": harm.findings, "trials": harm.trials[:SHOWN]} for harm in contents.harms
         ],
-        "matrix": [{name: of for name, of in cell.items() if name != "at_worst"} for cell in cells],
+        "matrix": [{name: field_value for name, field_value in cell.items() if name != "at_worst"} for cell in cells],
         "hurt_most": contents.hurt_most,
         "figures": contents.figures,
-        "tables": {name: guarded(partial(_listed, rows, report), _none) for name, rows in ROWS.items()},
+        "tables": {name: run_guarded(partial(_list_rows, rows, report), _return_none) for name, rows in ROWS.items()},
         "advice": [
             {
-                **{name: getattr(one, name) for name in ("seen", "do", "size")},
-                "trials": one.trials[:SHOWN],
-                "replay": contents.replay(one.trials[0]),
+                **{name: getattr(item, name) for name in ("seen", "do", "size")},
+                "trials": item.trials[:SHOWN],
+                "replay": contents.replay(item.trials[0]),
             }
-            for one in contents.advice
+            for item in contents.advice
         ],
-        "trials": [_trial(contents, row) for row in contents.rows],
+        "trials": [_trial_data(contents, row) for row in contents.rows],
         "left_out": {"trials": len(contents.order) - len(contents.rows), "said": contents.more},
     }
 
 
-def _listed(rows: Any, report: RunReport) -> list[Any]:
+def _list_rows(rows: Any, report: RunReport) -> list[Any]:
     return list(rows(report))
 
 
-def _none(_why: str) -> None:
+def _return_none(_why: str) -> None:
     """The table of a measure that failed; the figures say why."""
 
 
-def _fields(of: Any) -> dict[str, Any]:
+def _fields_of(source: Any) -> dict[str, Any]:
     """A rate with the ends of its interval; of another dataclass its fields."""
     return (
-        {"count": of.count, "total": of.total, "prompts": of.prompts, **vars(of.interval)}
-        if isinstance(of, Rate)
-        else vars(of)
+        {"count": source.count, "total": source.total, "prompts": source.prompts, **vars(source.interval)}
+        if isinstance(source, Rate)
+        else vars(source)
     )
 
 
-def _scenario(rulings: Rulings | None) -> dict[str, Any] | None:
+def _scenario_data(rulings: Rulings | None) -> dict[str, Any] | None:
     if rulings is None:
         return None
     return {
-        "name": visible(rulings.scenario, NAME),
-        "asked": [visible(text, NAME) for text in rulings.asked],
+        "name": make_visible(rulings.scenario, NAME),
+        "asked": [make_visible(text, NAME) for text in rulings.asked],
         "trials": rulings.trials,
         "state": rulings.state,
-        "why": [visible(text, NAME) for text in rulings.why],
+        "why": [make_visible(text, NAME) for text in rulings.why],
     }
 
 
-def _trial(contents: Contents, row: TrialRow) -> dict[str, Any]:
+def _trial_data(contents: Contents, row: TrialRow) -> dict[str, Any]:
     return {
         **vars(row),
         "ruling": row.ruling and {"state": row.ruling.state, "reasons": row.ruling.reasons},
@@ -105,96 +105,104 @@ def _trial(contents: Contents, row: TrialRow) -> dict[str, Any]:
 _TEXT, _NUMBER, _COUNT = {"type": "string"}, {"type": "number"}, {"type": "integer", "minimum": 0}
 
 
-def _object(texts: str = "", counts: str = "", **fields: Any) -> dict[str, Any]:
+def _object_schema(texts: str = "", counts: str = "", **fields: Any) -> dict[str, Any]:
     """An object with these fields, and others that are texts or counts, by their names."""
     plain = dict.fromkeys(texts.split(), _TEXT) | dict.fromkeys(counts.split(), _COUNT)
     return {"type": "object", "required": [*plain, *fields], "properties": plain | fields}
 
 
-def _list(items: Any) -> dict[str, Any]:
+def _list_schema(items: Any) -> dict[str, Any]:
     return {"type": "array", "items": items}
 
 
-def _maybe(schema: Any) -> dict[str, Any]:
+def _optional_schema(schema: Any) -> dict[str, Any]:
     return {"anyOf": [{"type": "null"}, schema]}
 
 
-def _words(words: Any) -> dict[str, Any]:
-    return {"enum": [str(word) for word in words]}
+def _enum_schema(members: Any) -> dict[str, Any]:
+    return {"enum": [str(member) for member in members]}
 
 
 _RATE = {"$ref": "#/$defs/rate"}
-_STANDINGS = _object(counts="well bad open")
+_STANDINGS = _object_schema(counts="well bad open")
 SCHEMA: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "title": "A report of chaoslab",
-    **_object(
+    **_object_schema(
         schema={"const": VERSION},
         run={"type": "object", "additionalProperties": _TEXT},
-        notes=_list(_TEXT),
-        verdict=_object(
+        notes=_list_schema(_TEXT),
+        verdict=_object_schema(
             texts="said",
             counts="trials met",
-            tone=_words(Tone),
+            tone=_enum_schema(Tone),
             ended=_STANDINGS,
-            done=_maybe(_STANDINGS),
-            harmed=_maybe(_RATE),
-            faults=_maybe(_object(counts="scheduled armed injected witnessed")),
+            done=_optional_schema(_STANDINGS),
+            harmed=_optional_schema(_RATE),
+            faults=_optional_schema(_object_schema(counts="scheduled armed injected witnessed")),
         ),
-        scenario=_maybe(
-            _object(texts="name", counts="trials", asked=_list(_TEXT), state=_maybe(_words(Ruled)), why=_list(_TEXT))
+        scenario=_optional_schema(
+            _object_schema(
+                texts="name",
+                counts="trials",
+                asked=_list_schema(_TEXT),
+                state=_optional_schema(_enum_schema(Ruled)),
+                why=_list_schema(_TEXT),
+            )
         ),
-        outcomes={"type": "object", "propertyNames": _words(Outcome), "additionalProperties": _RATE},
-        basis={"type": "object", "propertyNames": _words(Basis), "additionalProperties": _COUNT},
-        harm=_list(_object(counts="findings", kind=_words(FindingKind), trials=_list(_TEXT))),
-        matrix=_list(
-            _object(
+        outcomes={"type": "object", "propertyNames": _enum_schema(Outcome), "additionalProperties": _RATE},
+        basis={"type": "object", "propertyNames": _enum_schema(Basis), "additionalProperties": _COUNT},
+        harm=_list_schema(
+            _object_schema(counts="findings", kind=_enum_schema(FindingKind), trials=_list_schema(_TEXT))
+        ),
+        matrix=_list_schema(
+            _object_schema(
                 texts="fault target",
                 counts="scheduled trials attempts",
-                state=_words(CellState),
-                worst=_maybe(_words(Outcome)),
-                bad=_maybe(_RATE),
+                state=_enum_schema(CellState),
+                worst=_optional_schema(_enum_schema(Outcome)),
+                bad=_optional_schema(_RATE),
                 mixed={"type": "boolean"},
             )
         ),
-        hurt_most=_list(_TEXT),
-        figures=_list(
-            _object(
+        hurt_most=_list_schema(_TEXT),
+        figures=_list_schema(
+            _object_schema(
                 texts="section name unit said",
-                value=_maybe(_NUMBER),
-                low=_maybe(_NUMBER),
-                high=_maybe(_NUMBER),
-                n=_maybe(_COUNT),
+                value=_optional_schema(_NUMBER),
+                low=_optional_schema(_NUMBER),
+                high=_optional_schema(_NUMBER),
+                n=_optional_schema(_COUNT),
             )
         ),
         tables={
             "type": "object",
-            "propertyNames": _words(ROWS),
-            "additionalProperties": _maybe(_list({"type": "object"})),
+            "propertyNames": _enum_schema(ROWS),
+            "additionalProperties": _optional_schema(_list_schema({"type": "object"})),
         },
-        left_out=_object(texts="said", counts="trials"),
-        advice=_list(_object(texts="seen do replay", size=_RATE, trials=_list(_TEXT))),
-        trials=_list(
-            _object(
+        left_out=_object_schema(texts="said", counts="trials"),
+        advice=_list_schema(_object_schema(texts="seen do replay", size=_RATE, trials=_list_schema(_TEXT))),
+        trials=_list_schema(
+            _object_schema(
                 texts="trial prompt why hint answer replay",
                 counts="calls failed retries",
-                outcome=_words(Outcome),
-                world=_words(WorldState),
-                said=_words(Said),
-                basis=_words(Basis),
-                standing=_words(Standing),
-                ruling=_maybe(_object(state=_words(Ruled), reasons=_list(_TEXT))),
-                harm=_list(_TEXT),
-                evidence=_list(
-                    _object(
+                outcome=_enum_schema(Outcome),
+                world=_enum_schema(WorldState),
+                said=_enum_schema(Said),
+                basis=_enum_schema(Basis),
+                standing=_enum_schema(Standing),
+                ruling=_optional_schema(_object_schema(state=_enum_schema(Ruled), reasons=_list_schema(_TEXT))),
+                harm=_list_schema(_TEXT),
+                evidence=_list_schema(
+                    _object_schema(
                         texts="kind text",
-                        lines=_list(_object(texts="file", line={"type": "integer", "minimum": 1})),
+                        lines=_list_schema(_object_schema(texts="file", line={"type": "integer", "minimum": 1})),
                     )
                 ),
-                seconds=_maybe({"type": "number", "minimum": 0}),
-                met=_list(_object(texts="fault target")),
+                seconds=_optional_schema({"type": "number", "minimum": 0}),
+                met=_list_schema(_object_schema(texts="fault target")),
             )
         ),
     ),
-    "$defs": {"rate": _object(counts="count total prompts", low=_NUMBER, high=_NUMBER)},
+    "$defs": {"rate": _object_schema(counts="count total prompts", low=_NUMBER, high=_NUMBER)},
 }

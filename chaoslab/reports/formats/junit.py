@@ -22,8 +22,8 @@ _KINDS = {Standing.BAD: "failure", Standing.OPEN: "error"}
 
 def files(contents: Contents) -> dict[str, str]:
     """The file."""
-    shown = {row.trial: row for row in contents.rows}
-    rows = [shown[trial] for trial in contents.report.trials if trial in shown]
+    shown_rows = {row.trial: row for row in contents.rows}
+    rows = [shown_rows[trial] for trial in contents.report.trials if trial in shown_rows]
     suites = Element("testsuites")
     suite = SubElement(suites, "testsuite", name=f"chaoslab {contents.name}")
     properties = SubElement(suite, "properties")
@@ -33,7 +33,7 @@ def files(contents: Contents) -> dict[str, str]:
         "basis": contents.report.grounds.value.said,
     }.items():
         SubElement(properties, "property", name=name, value=text)
-    kinds = [_case(suite, contents, row) for row in rows]
+    kinds = [_add_case(suite, contents, row) for row in rows]
     if contents.more:
         case = SubElement(suite, "testcase", classname=contents.name, name="all other trials")
         SubElement(case, "skipped", message=contents.more)
@@ -47,13 +47,15 @@ def files(contents: Contents) -> dict[str, str]:
         case = SubElement(suite, "testcase", classname=contents.name, name=f"scenario {rulings.scenario}")
         kind = {Tone.GOOD: "", Tone.BAD: "failure", Tone.OPEN: "error"}[contents.headline.tone]
         if kind:
-            found = SubElement(case, kind, type=str(rulings.state or "unfinished"), message=contents.headline.said)
-            found.text = "\n".join(["", *rulings.why, *(f"asked for: {text}" for text in rulings.asked), ""])
+            result_element = SubElement(
+                case, kind, type=str(rulings.state or "unfinished"), message=contents.headline.said
+            )
+            result_element.text = "\n".join(["", *rulings.why, *(f"asked for: {text}" for text in rulings.asked), ""])
         kinds.append(kind)
-    return {FILE: finished(suites, suite, kinds, time_s=took_s if contents.real_time else None)}
+    return {FILE: render_junit(suites, suite, kinds, time_s=took_s if contents.real_time else None)}
 
 
-def finished(suites: Element, suite: Element, kinds: Sequence[str], *, time_s: float | None) -> str:
+def render_junit(suites: Element, suite: Element, kinds: Sequence[str], *, time_s: float | None) -> str:
     """The file's text, with the numbers of its cases. `kinds`: the result of each, empty if it passed. `time_s`: None
     if the real time is not known."""
     numbers = {
@@ -72,24 +74,26 @@ def finished(suites: Element, suite: Element, kinds: Sequence[str], *, time_s: f
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(suites, encoding="unicode") + "\n"
 
 
-def _case(suite: Element, contents: Contents, row: TrialRow) -> str:
+def _add_case(suite: Element, contents: Contents, row: TrialRow) -> str:
     """Adds the trial's case; returns the kind of its result, empty if it passed."""
     case = SubElement(suite, "testcase", classname=contents.name, name=f"{row.trial} {row.prompt}")
     if contents.real_time:
         case.set("time", f"{row.seconds or 0.0:.6f}")
     kind = _KINDS.get(row.standing, "")
     if kind:
-        found = SubElement(case, kind, type=str(row.outcome), message=f"{row.word}: {row.in_words}")
-        found.text = "\n".join(["", *_said(row), f"answer: {row.answer or 'none'}", contents.replay(row.trial), ""])
+        result_element = SubElement(case, kind, type=str(row.outcome), message=f"{row.word}: {row.in_words}")
+        result_element.text = "\n".join(
+            ["", *_describe_trial(row), f"answer: {row.answer or 'none'}", contents.replay(row.trial), ""]
+        )
     elif row.outcome is Outcome.DEGRADED:
         SubElement(case, "system-out").text = f"{row.word}: {row.why}"
     return kind
 
 
-def _said(row: TrialRow) -> list[str]:
+def _describe_trial(row: TrialRow) -> list[str]:
     """The evidence, and the faults that the trial met."""
-    shown = [
-        f"{one.kind}: {one.text}" + "".join(f" [{line.file} line {line.line}]" for line in one.lines)
-        for one in row.evidence
+    evidence_lines = [
+        f"{finding.kind}: {finding.text}" + "".join(f" [{line.file} line {line.line}]" for line in finding.lines)
+        for finding in row.evidence
     ]
-    return shown + [f"met {fault} on {target}" for fault, target in row.met]
+    return evidence_lines + [f"met {fault} on {target}" for fault, target in row.met]

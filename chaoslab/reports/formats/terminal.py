@@ -3,12 +3,12 @@ attention, then the figures. `chaoslab summary` prints it, and a run ends with o
 
 from collections.abc import Iterator, Sequence
 
-from chaoslab.base.jsonable import cut as shortened
+from chaoslab.base.jsonable import cut_text as shortened
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents._parts import EFFECTS, RECOVERY, TROUBLE
 from chaoslab.reports.contents._table import ALL, Section, Table
-from chaoslab.reports.contents.headline import verdict
-from chaoslab.reports.page import WHY, ListBounds, section, wrapped
+from chaoslab.reports.contents.headline import word_verdict
+from chaoslab.reports.page import WHY, ListBounds, render_section, wrap
 
 FILE = "report.txt"
 FEW, SOME, FAULTS = 2, 8, 4
@@ -19,108 +19,134 @@ MOST, LONGEST = 3, 250
 
 def files(contents: Contents) -> dict[str, str]:
     """The file."""
-    return {FILE: summary(contents, full=True)}
+    return {FILE: render_summary(contents, full=True)}
 
 
-def summary(contents: Contents, *, full: bool = False) -> str:
+def render_summary(contents: Contents, *, full: bool = False) -> str:
     """The whole report. `full`: all rows and items, in place of the first of each, and the tables with details."""
-    cut = ListBounds("" if full else f"{contents.program} summary {contents.quoted} --full")
-    parts = [_section(part, cut, SOME) for part in contents.parts]
-    facts = section("trials", lambda: [line for point in _points(contents) for line in wrapped(point)])
-    return _text([*_attention(contents, cut, SOME), [*_run(contents), *facts], *parts])
+    bounds = ListBounds("" if full else f"{contents.program} summary {contents.quoted} --full")
+    sections_lines = [_render_section(report_section, bounds, SOME) for report_section in contents.parts]
+    trial_lines = render_section("trials", lambda: [line for point in _point_lines(contents) for line in wrap(point)])
+    return _join_sections(
+        [*_render_attention(contents, bounds, SOME), [*_render_run(contents), *trial_lines], *sections_lines]
+    )
 
 
-def screen(contents: Contents) -> str:
+def render_screen(contents: Contents) -> str:
     """At most 40 lines: what needs attention, and the faults that were met. All else is in the summary."""
-    cut = ListBounds(f"{contents.program} summary {contents.quoted}")
-    parts = {part.title: part for part in contents.parts}
-    met = [line for line in parts[RECOVERY].lines[:2] for line in wrapped(line)] if EFFECTS in parts else []
-    for table in parts[EFFECTS].tables[:1] if EFFECTS in parts else ():
-        groups = [group[:1] for group in _groups(table)]
-        met = [*cut.table(_header(table), groups[:FAULTS]), *cut.more(len(groups) - FAULTS), *met]
-    met += _section(parts[TROUBLE], cut, FEW)[1:] if TROUBLE in parts else []
-    facts = section("trials", lambda: [f"trials: {contents.outcomes_said}", *wrapped(" ".join(_points(contents)))])
-    return _text([*_attention(contents, cut, FEW), met, [*_run(contents), *facts, f"all figures: {cut.whole}"]])
+    bounds = ListBounds(f"{contents.program} summary {contents.quoted}")
+    sections = {report_section.title: report_section for report_section in contents.parts}
+    fault_lines = [line for line in sections[RECOVERY].lines[:2] for line in wrap(line)] if EFFECTS in sections else []
+    for table in sections[EFFECTS].tables[:1] if EFFECTS in sections else ():
+        groups = [group[:1] for group in _group_rows(table)]
+        fault_lines = [
+            *bounds.table(_table_header(table), groups[:FAULTS]),
+            *bounds.more(len(groups) - FAULTS),
+            *fault_lines,
+        ]
+    fault_lines += _render_section(sections[TROUBLE], bounds, FEW)[1:] if TROUBLE in sections else []
+    trial_lines = render_section(
+        "trials", lambda: [f"trials: {contents.outcomes_said}", *wrap(" ".join(_point_lines(contents)))]
+    )
+    return _join_sections(
+        [
+            *_render_attention(contents, bounds, FEW),
+            fault_lines,
+            [*_render_run(contents), *trial_lines, f"all figures: {bounds.whole}"],
+        ]
+    )
 
 
-def _text(parts: Sequence[Sequence[str]]) -> str:
+def _join_sections(parts: Sequence[Sequence[str]]) -> str:
     return "\n\n".join("\n".join(lines) for lines in parts if lines) + "\n"
 
 
-def _attention(contents: Contents, cut: ListBounds, most: int) -> Iterator[list[str]]:
-    yield section("verdict", lambda: wrapped(f"{verdict(contents.report)[0]}."))
-    yield section("harm", lambda: _harm(contents, cut, most))
-    yield section("what hurt most", lambda: _listed("what hurt most:", contents.hurt_most, cut, min(most, MOST)))
-    yield section("trials to look at", lambda: _ways(contents, cut, min(most, MOST)))
-    yield section("change first", lambda: wrapped("".join(f"change first: {one.do}" for one in contents.advice[:1])))
+def _render_attention(contents: Contents, bounds: ListBounds, items_max: int) -> Iterator[list[str]]:
+    yield render_section("verdict", lambda: wrap(f"{word_verdict(contents.report)[0]}."))
+    yield render_section("harm", lambda: _render_harm(contents, bounds, items_max))
+    yield render_section(
+        "what hurt most", lambda: _render_list("what hurt most:", contents.hurt_most, bounds, min(items_max, MOST))
+    )
+    yield render_section("trials to look at", lambda: _render_failures(contents, bounds, min(items_max, MOST)))
+    yield render_section(
+        "change first", lambda: wrap("".join(f"change first: {item.do}" for item in contents.advice[:1]))
+    )
 
 
-def _harm(contents: Contents, cut: ListBounds, most: int) -> list[str]:
-    done = sorted((one for harm in contents.harms for one in harm.examples), key=lambda one: -one.times)
-    told = [f"{f'{one.times} times, first in ' if one.times > 1 else ''}{one.trial}: {one.text}" for one in done]
-    return _listed(contents.harm_said, told, cut, most) if told else wrapped(contents.harm_said)
+def _render_harm(contents: Contents, bounds: ListBounds, items_max: int) -> list[str]:
+    examples = sorted(
+        (example for harm in contents.harms for example in harm.examples), key=lambda example: -example.times
+    )
+    lines = [
+        f"{f'{example.times} times, first in ' if example.times > 1 else ''}{example.trial}: {example.text}"
+        for example in examples
+    ]
+    return _render_list(contents.harm_said, lines, bounds, items_max) if lines else wrap(contents.harm_said)
 
 
-def _listed(head: str, found: Sequence[str], cut: ListBounds, most: int) -> list[str]:
+def _render_list(head: str, items: Sequence[str], bounds: ListBounds, items_max: int) -> list[str]:
     """The first of these under their heading; nothing if there are none."""
-    lines = [line for each in cut.shown(found, most) for line in wrapped(each, indent="  ", longest=LONGEST)]
-    return [*wrapped(head), *lines, *cut.more(len(found) - most)] if found else []
+    lines = [line for item in bounds.shown(items, items_max) for line in wrap(item, indent="  ", longest=LONGEST)]
+    return [*wrap(head), *lines, *bounds.more(len(items) - items_max)] if items else []
 
 
-def _ways(contents: Contents, cut: ListBounds, most: int) -> list[str]:
+def _render_failures(contents: Contents, bounds: ListBounds, items_max: int) -> list[str]:
     """Each way to fail, with the command that leads to its first trial, in one line that can be copied."""
     report = contents.report
     lines = ["trials to look at:"]
-    for way in cut.shown(contents.ways, most):
-        lines += wrapped(f"{way.head}: {shortened(way.why, WHY)}{way.named}", indent="  ")
+    for failure_way in bounds.shown(contents.ways, items_max):
+        lines += wrap(f"{failure_way.head}: {shortened(failure_way.why, WHY)}{failure_way.named}", indent="  ")
         if report.started is not None or report.rulings is not None:
-            lines.append(f"    {' '.join(contents.replay(way.trials[0]).split())}")
-    return [*lines, *cut.more(len(contents.ways) - most)] if contents.ways else []
+            lines.append(f"    {' '.join(contents.replay(failure_way.trials[0]).split())}")
+    return [*lines, *bounds.more(len(contents.ways) - items_max)] if contents.ways else []
 
 
-def _run(contents: Contents) -> list[str]:
+def _render_run(contents: Contents) -> list[str]:
     def facts() -> list[str]:
-        told = [
+        texts = [
             text if name == "end" else f"{name} {text}" for name, text in contents.facts.items() if name != "folder"
         ]
-        return wrapped(" · ".join(told))
+        return wrap(" · ".join(texts))
 
-    return section("run", facts)
+    return render_section("run", facts)
 
 
-def _points(contents: Contents) -> list[str]:
+def _point_lines(contents: Contents) -> list[str]:
     return [f"{point.said}." for point in contents.points]
 
 
-def _section(part: Section, cut: ListBounds, most: int) -> list[str]:
-    lines = [part.title.upper(), *(line for text in part.lines for line in wrapped(text))]
-    for table in part.tables:
+def _render_section(report_section: Section, bounds: ListBounds, items_max: int) -> list[str]:
+    lines = [report_section.title.upper(), *(line for text in report_section.lines for line in wrap(text))]
+    for table in report_section.tables:
         if table.words:
-            told = [f"{number} × {name}: {text}" for name, number, text in table.texts]
-            lines += _listed(f"{table.caption}:", told, cut, most)
-        elif not (table.detail and cut.whole):
-            alone = not part.lines and not part.tables[1:]
-            lines += [*([] if alone else wrapped(f"{table.caption}:")), *cut.table(_header(table), _groups(table))]
+            row_texts = [f"{number} × {name}: {text}" for name, number, text in table.texts]
+            lines += _render_list(f"{table.caption}:", row_texts, bounds, items_max)
+        elif not (table.detail and bounds.whole):
+            is_only_table = not report_section.lines and not report_section.tables[1:]
+            lines += [
+                *([] if is_only_table else wrap(f"{table.caption}:")),
+                *bounds.table(_table_header(table), _group_rows(table)),
+            ]
     return lines if lines[1:] else []
 
 
-def _header(table: Table) -> list[str]:
+def _table_header(table: Table) -> list[str]:
     return [table.header[0], *table.header[table.names :]]
 
 
-def _groups(table: Table) -> list[list[list[str]]]:
+def _group_rows(table: Table) -> list[list[list[str]]]:
     """The rows with one name each: a row that stands for several is followed by these, as its parts."""
     if table.names == 1:
         return [[row] for row in table.texts]
     groups: list[list[list[str]]] = []
-    whole = ""
+    group_name = ""
     for first, second, *figures in table.texts:
         if second == ALL:
-            whole = first
+            group_name = first
             groups.append([[first, *figures]])
-        elif first == whole:
+        elif first == group_name:
             groups[-1].append([f"  {(table.joint + second).lstrip(': ')}", *figures])
         else:  # an injection's name may hold its fault's
-            known = second in first and table.joint != Table.joint
-            groups.append([[first if known else f"{first}{table.joint}{second}", *figures]])
+            is_named_alike = second in first and table.joint != Table.joint
+            groups.append([[first if is_named_alike else f"{first}{table.joint}{second}", *figures]])
     return groups

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import partial
 
 from chaoslab.analysis.measures.run_report import RunReport
-from chaoslab.analysis.verdict.guard import guarded
+from chaoslab.analysis.verdict.guard import run_guarded
 from chaoslab.reports.svg import recovery, timeline
 from chaoslab.reports.svg.parts import Picture
 
@@ -16,11 +16,11 @@ PICTURES: dict[str, Callable[[RunReport], Picture | None]] = {
 """Each picture by the title of its section."""
 
 
-def pictures(report: RunReport) -> dict[str, Picture]:
+def draw_pictures(report: RunReport) -> dict[str, Picture]:
     """The pictures of a run. One without data, or whose measure failed, is left out: its section says why."""
-    made = {title: guarded(partial(draw, report), _none) for title, draw in PICTURES.items()}
-    return {title: picture for title, picture in made.items() if picture is not None}
+    drawn = {title: run_guarded(partial(draw, report), _return_none) for title, draw in PICTURES.items()}
+    return {title: picture for title, picture in drawn.items() if picture is not None}
 
 
-def _none(_why: str) -> None:
+def _return_none(_why: str) -> None:
     return None

@@ -30,81 +30,89 @@ class PictureAxis:
     ticks: Sequence[tuple[float, str]]
 
 
-def el(tag: str, *children: Element | str, **attributes: str | float) -> Element:
+def make_element(tag: str, *children: Element | str, **attributes: str | float) -> Element:
     """An element; `_` in the name of an attribute stands for `-`, and one at its end is dropped."""
-    found = Element(
-        tag, {_name(key): value if isinstance(value, str) else f"{value:.6g}" for key, value in attributes.items()}
+    element = Element(
+        tag,
+        {
+            _attribute_name(key): value if isinstance(value, str) else f"{value:.6g}"
+            for key, value in attributes.items()
+        },
     )
     for child in children:
         if isinstance(child, str):
-            found.text = (found.text or "") + child
+            element.text = (element.text or "") + child
         else:
-            found.append(child)
-    return found
+            element.append(child)
+    return element
 
 
-def _name(key: str) -> str:
+def _attribute_name(key: str) -> str:
     return key if key == "viewBox" else key.rstrip("_").replace("_", "-")
 
 
-def share(value: float) -> str:
+def format_share(value: float) -> str:
     """A share of the width as SVG spells it."""
     return f"{100 * value:.3f}".rstrip("0").rstrip(".") + "%"
 
 
-def picture(name: str, title: str, said: str, height: float, parts: Iterable[Element], *, caption: str,
+def make_picture(name: str, title: str, description: str, height: float, elements: Iterable[Element], *, caption: str,
             links: bool = False, style: str = "") -> Picture:  # fmt: skip
-    """The picture with these parts. `said`: its content in words. `links`: it holds links, so it is no image that hides
+    """The picture with these parts. `description`: its content in words. `links`: it holds links, so it is no image that hides
     its content from a keyboard. `style`: a further class."""
-    words = (el("title", title, id=f"{name}-title"), el("desc", said, id=f"{name}-desc"))
-    found = el(
-        "svg", *words, *parts, class_=f"chart {name} {style}".strip(), width="100%", height=height,
+    labels = (make_element("title", title, id=f"{name}-title"), make_element("desc", description, id=f"{name}-desc"))
+    svg = make_element(
+        "svg", *labels, *elements, class_=f"chart {name} {style}".strip(), width="100%", height=height,
         role="group" if links else "img", aria_labelledby=f"{name}-title", aria_describedby=f"{name}-desc",
     )  # fmt: skip
-    return Picture(name, title, tostring(found, encoding="unicode"), caption)
+    return Picture(name, title, tostring(svg, encoding="unicode"), caption)
 
 
-def stretched(*children: Element, height: float) -> Element:
+def stretch(*children: Element, height: float) -> Element:
     """A box as wide as the plot, in which x is a share in thousandths and y is in pixels: for paths, which take no
     shares."""
-    return el(
+    return make_element(
         "svg", *children, x="0", y="0", width="100%", height=height, viewBox=f"0 0 1000 {height:g}",
         preserveAspectRatio="none",
     )  # fmt: skip
 
 
-def axis(scale: PictureAxis, label: str, height: float) -> list[Element]:
+def draw_axis(scale: PictureAxis, label: str, height: float) -> list[Element]:
     """The upright lines of the ticks, their labels below the plot, and the axis's own."""
-    found = []
-    for at, text in scale.ticks:
-        found.append(el("line", x1=share(at), x2=share(at), y1=0, y2=height, class_="tick"))
-        found.append(el("text", text, x=share(at), y=height + 16, text_anchor="middle", class_="dim"))
-    return [*found, el("text", label, x="50%", y=height + 34, text_anchor="middle", class_="dim")]
+    elements = []
+    for position, text in scale.ticks:
+        elements.append(
+            make_element("line", x1=format_share(position), x2=format_share(position), y1=0, y2=height, class_="tick")
+        )
+        elements.append(
+            make_element("text", text, x=format_share(position), y=height + 16, text_anchor="middle", class_="dim")
+        )
+    return [*elements, make_element("text", label, x="50%", y=height + 34, text_anchor="middle", class_="dim")]
 
 
-def upright(height: float, shares: Iterable[float]) -> tuple[Callable[[float], float], list[Element]]:
+def draw_share_axis(height: float, shares: Iterable[float]) -> tuple[Callable[[float], float], list[Element]]:
     """An upright axis of shares, 0 to 1: the place of a value in pixels from the top, and lines at these shares with
     their labels."""
 
     def y(value: float) -> float:
         return round(height * (1 - value), 1)
 
-    found = []
+    elements = []
     for value in shares:
-        found.append(el("line", x1="0", x2="100%", y1=y(value), y2=y(value), class_="tick"))
-        found.append(el("text", f"{value:.0%}", x=-6, y=y(value) + 4, text_anchor="end", class_="dim"))
-    return y, found
+        elements.append(make_element("line", x1="0", x2="100%", y1=y(value), y2=y(value), class_="tick"))
+        elements.append(make_element("text", f"{value:.0%}", x=-6, y=y(value) + 4, text_anchor="end", class_="dim"))
+    return y, elements
 
 
-def linear(low: float, high: float) -> PictureAxis:
+def make_linear_axis(low: float, high: float) -> PictureAxis:
     """A scale from low to high, with ticks at round numbers."""
     span = (high - low) or 1.0
     return PictureAxis(
-        lambda value: (value - low) / span, [((tick - low) / span, f"{tick:g}") for tick in rounds(low, high)]
+        lambda value: (value - low) / span, [((tick - low) / span, f"{tick:g}") for tick in round_ticks(low, high)]
     )
 
 
-def rounds(low: float, high: float) -> list[float]:
+def round_ticks(low: float, high: float) -> list[float]:
     """Round numbers from low to high."""
     rough = ((high - low) or 1.0) / TICKS
     power = 10.0 ** math.floor(math.log10(rough))

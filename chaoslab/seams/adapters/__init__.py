@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from chaoslab.base import registry
 from chaoslab.seams.functions import code_swap
 from chaoslab.seams.functions.inside import enclosed as enclosed
-from chaoslab.seams.functions.inside import function_in, own_name, unasked
+from chaoslab.seams.functions.inside import function_in, own_name, unasked_parameters
 from chaoslab.seams.functions.references import References
 from chaoslab.seams.functions.seam import Wrapping
 
@@ -47,28 +47,28 @@ class Adapter:
 
     def hidden(self, tool: Any) -> frozenset[str]:
         """The parameters of the tool's functions that its framework fills in."""
-        functions, shown = self.functions(tool), self.parameters(tool)
-        if shown is None:
-            return frozenset().union(*map(unasked, functions))
-        return frozenset(name for function in functions for name in _parameters(function)).difference(shown)
+        functions, visible = self.functions(tool), self.parameters(tool)
+        if visible is None:
+            return frozenset().union(*map(unasked_parameters, functions))
+        return frozenset(name for function in functions for name in _parameters(function)).difference(visible)
 
     @contextmanager
     def swapped(self, tool: Any, wrapping: Wrapping) -> Iterator[None]:
         """A context in which calls of the tool go through the seam, which turns them into exchanges and back. Raises
         TypeError: a function of it cannot be swapped."""
         functions, name, hidden = self.functions(tool), self.name(tool), self.hidden(tool)
-        inner = [code_swap.innermost(function) for function in functions]
-        if len({id(each) for each in inner}) == len(functions):  # else two forms decorate one function
+        inner = [code_swap.find_innermost(function) for function in functions]
+        if len({id(inner_one) for inner_one in inner}) == len(functions):  # else two forms decorate one function
             functions = inner
         with ExitStack() as stack:
             for function in functions:
 
                 def stand_in(real: Callable[..., Any]) -> Callable[..., Any]:
                     lead = wrapping.stand_in(name, real, hidden)
-                    return lead if len(functions) == 1 else _once(tool, real, lead)
+                    return lead if len(functions) == 1 else _unwrap_once(tool, real, lead)
 
                 if code_swap.can_swap(function):
-                    stack.enter_context(code_swap.swapped(function, stand_in))
+                    stack.enter_context(code_swap.swap_code(function, stand_in))
                 elif not stack.enter_context(References([tool], [(function, stand_in(function))])).count[0]:
                     raise TypeError(
                         f"{self.tools} '{name}' calls {function!r}, which cannot be watched: give it a function in "
@@ -103,14 +103,14 @@ def adapters() -> tuple[Adapter, ...]:
 def _loaded(name: str) -> Adapter:
     kind = registry.load(GROUP, name)
     if not (isinstance(kind, type) and issubclass(kind, Adapter)):
-        raise registry.broken(GROUP, name, "it is no Adapter")
+        raise registry.broken_plugin(GROUP, name, "it is no Adapter")
     return kind()
 
 
-def of_tool(thing: Any) -> Adapter | None:
+def adapter_of_tool(thing: Any) -> Adapter | None:
     """The adapter that recognises this tool, if any. An object of no known framework has the one function in it."""
-    known = next((adapter for adapter in adapters() if adapter.recognises(thing)), None)
-    return known or (_OBJECT if function_in(thing) is not None else None)
+    match = next((adapter for adapter in adapters() if adapter.recognises(thing)), None)
+    return match or (_OBJECT if function_in(thing) is not None else None)
 
 
 class _Object(Adapter):
@@ -122,23 +122,23 @@ class _Object(Adapter):
         return own_name(tool) or str(getattr(function_in(tool), "__name__", type(tool).__name__))
 
     def functions(self, tool: Any) -> Sequence[Callable[..., Any]]:
-        found = function_in(tool)
-        return [] if found is None else [found]
+        function = function_in(tool)
+        return [] if function is None else [function]
 
 
 _OBJECT = _Object()
 
 
-def of_agent(thing: Any) -> Adapter | None:
+def adapter_of_agent(thing: Any) -> Adapter | None:
     """The adapter whose framework this agent is of, if any."""
     return next((adapter for adapter in adapters() if adapter.is_agent(thing)), None)
 
 
-def answer_of(given: Any) -> Any:
+def answer_of(answer: Any) -> Any:
     """The plain answer in what an agent returned."""
     for adapter in adapters():
-        given = adapter.answer(given)
-    return given
+        answer = adapter.answer(answer)
+    return answer
 
 
 def is_a(thing: Any, package: str, name: str) -> bool:
@@ -167,7 +167,7 @@ _inside: ContextVar[tuple[int, ...]] = ContextVar("inside", default=())
 """The tools being called in this context: an async form that ends in its tool's sync one is one call."""
 
 
-def _once(tool: Any, real: Callable[..., Any], lead: Callable[..., Any]) -> Callable[..., Any]:
+def _unwrap_once(tool: Any, real: Callable[..., Any], lead: Callable[..., Any]) -> Callable[..., Any]:
     """A stand-in that leaves calls from within the tool to the function itself."""
 
     def begin() -> Any:
@@ -196,7 +196,7 @@ def _once(tool: Any, real: Callable[..., Any], lead: Callable[..., Any]) -> Call
     return call_async if inspect.iscoroutinefunction(real) else call
 
 
-def words(first: str, kinds: Iterable[str]) -> str:
+def describe_kinds(first: str, kinds: Iterable[str]) -> str:
     """The kinds of objects that are taken, as in "a function, or a LangChain tool"."""
-    known: Sequence[str] = [kind for kind in kinds if kind]
-    return ", or ".join([first, *known])
+    names: Sequence[str] = [kind for kind in kinds if kind]
+    return ", or ".join([first, *names])

@@ -21,9 +21,9 @@ class Langchain(Adapter):
         return is_a(thing, "langchain_core.tools", "BaseTool")
 
     def functions(self, tool: Any) -> Sequence[Callable[..., Any]]:
-        given = [each for name in ("func", "coroutine") if (each := getattr(tool, name, None)) is not None]
-        ways = [getattr(tool, name) for name in ("_run", "_arun")]
-        return given or [way for way in ways if not str(way.__module__).startswith(OWN)]
+        functions = [function for name in ("func", "coroutine") if (function := getattr(tool, name, None)) is not None]
+        methods = [getattr(tool, name) for name in ("_run", "_arun")]
+        return functions or [method for method in methods if not str(method.__module__).startswith(OWN)]
 
     def parameters(self, tool: Any) -> Collection[str] | None:
         if is_a(tool, OWN + "tools", "Tool") and tool.args_schema is None:
@@ -41,30 +41,30 @@ class Langchain(Adapter):
         # and answers with the text of its last one. Any other Runnable gets the prompt as it is.
         speaks = "messages" in (getattr(agent, "channels", None) or {})
 
-        def given(prompt: Any) -> Any:
+        def make_input(prompt: Any) -> Any:
             return {"messages": [("user", prompt)]} if speaks else prompt
 
         if of_coroutine:
 
             async def ask_async(prompt: Any) -> Any:
-                return spoken(await agent.ainvoke(given(prompt)))
+                return read_text(await agent.ainvoke(make_input(prompt)))
 
             return ask_async
 
         def ask(prompt: Any) -> Any:
-            return spoken(agent.invoke(given(prompt)))
+            return read_text(agent.invoke(make_input(prompt)))
 
         return ask
 
     def answer(self, given: Any) -> Any:
-        return spoken(given)
+        return read_text(given)
 
 
-def spoken(answer: Any) -> Any:
+def read_text(answer: Any) -> Any:
     """The text of a message, or of the last one of a conversation such as a LangGraph state; else the answer itself."""
     if isinstance(answer, Mapping) and isinstance(answer.get("messages"), Sequence) and answer["messages"]:
         last = answer["messages"][-1]
-        return answer if spoken(last) is last and not isinstance(last, str) else spoken(last)
+        return answer if read_text(last) is last and not isinstance(last, str) else read_text(last)
     if is_a(answer, "langchain_core.messages", "BaseMessage"):
         return str(answer.text)
     if isinstance(answer, Mapping) and {"role", "content"} <= answer.keys():

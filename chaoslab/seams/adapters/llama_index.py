@@ -19,8 +19,10 @@ class LlamaIndex(Adapter):
 
     def functions(self, tool: Any) -> Sequence[Callable[..., Any]]:
         forms = [tool.real_fn, *(getattr(tool, name, None) for name in ("_fn", "_async_fn"))]
-        own = [form for form in forms if form is not None and not str(form.__module__).startswith("llama_index.")]
-        return list(dict.fromkeys(own))
+        user_forms = [
+            form for form in forms if form is not None and not str(form.__module__).startswith("llama_index.")
+        ]
+        return list(dict.fromkeys(user_forms))
 
     def parameters(self, tool: Any) -> Collection[str] | None:
         schema = tool.metadata.fn_schema

@@ -77,12 +77,12 @@ class Mcp(Adapter):
         listed: Listed = WeakKeyDictionary()
         session = _session()
         if tool.name == mcp.LIST:
-            with code_swap.swapped(session.list_tools, lambda real: _listing_led(wrapping, real)):
+            with code_swap.swap_code(session.list_tools, lambda real: _lead_listing(wrapping, real)):
                 yield
             return
         with (
-            code_swap.swapped(session.list_tools, lambda real: _listing(listed, real)),
-            code_swap.swapped(session.call_tool, lambda real: _of_session(wrapping, tool.name, real, listed)),
+            code_swap.swap_code(session.list_tools, lambda real: _wrap_listing(listed, real)),
+            code_swap.swap_code(session.call_tool, lambda real: _wrap_session_call(wrapping, tool.name, real, listed)),
         ):
             yield
 
@@ -97,19 +97,19 @@ def _session() -> Any:
         raise ImportError("mcp_tool needs the MCP SDK, which is not installed: pip install mcp") from None
 
 
-def _listing(listed: Listed, real: Callable[..., Any]) -> Callable[..., Any]:
+def _wrap_listing(listed: Listed, real: Callable[..., Any]) -> Callable[..., Any]:
     """The stand-in of `ClientSession.list_tools`, which keeps what a session's list says of each tool."""
 
     async def list_tools(session: Any, *args: Any, **kwargs: Any) -> Any:
-        found = await real(session, *args, **kwargs)
-        tools = found.model_dump(mode="json", by_alias=True)["tools"]
+        listing = await real(session, *args, **kwargs)
+        tools = listing.model_dump(mode="json", by_alias=True)["tools"]
         listed.setdefault(session, {}).update({str(tool["name"]): tool for tool in tools})
-        return found
+        return listing
 
     return list_tools
 
 
-def _listing_led(wrapping: Wrapping, real: Callable[..., Any]) -> Callable[..., Any]:
+def _lead_listing(wrapping: Wrapping, real: Callable[..., Any]) -> Callable[..., Any]:
     """The stand-in of `ClientSession.list_tools` if the list itself is a tool of the trial's."""
 
     async def call(**arguments: Any) -> Any:
@@ -119,44 +119,46 @@ def _listing_led(wrapping: Wrapping, real: Callable[..., Any]) -> Callable[..., 
         return await real(session, *args, **kwargs)
 
     reading = replace(wrapping, effect=False)
-    lead = reading.stand_in(mcp.LIST, call, frozenset({HIDDEN}), errors=McpErrors({}, _refused), returned=ListReturned)
+    lead = reading.stand_in(
+        mcp.LIST, call, frozenset({HIDDEN}), errors=McpErrors({}, _make_refusal), returned=ListReturned
+    )
 
     async def list_tools(session: Any, *args: Any, **kwargs: Any) -> Any:
-        given = kwargs.get("params") or kwargs.get("cursor") or next(iter(args), None)
-        cursor = given if isinstance(given, str) else getattr(given, "cursor", None)
+        position = kwargs.get("params") or kwargs.get("cursor") or next(iter(args), None)
+        cursor = position if isinstance(position, str) else getattr(position, "cursor", None)
         return await lead(**({"cursor": cursor} if cursor else {}), **{HIDDEN: (session, args, kwargs, cursor)})
 
     return list_tools
 
 
-def _of_session(wrapping: Wrapping, name: str, real: Callable[..., Any], listed: Listed) -> Callable[..., Any]:
+def _wrap_session_call(wrapping: Wrapping, name: str, real: Callable[..., Any], listed: Listed) -> Callable[..., Any]:
     """The stand-in of `ClientSession.call_tool`: calls of the tool go through the seam, all others as before. A result
     that a fault has changed is checked as the session checks a server's."""
 
     async def call(**arguments: Any) -> Any:
-        session, rest, own = arguments.pop(HIDDEN)
-        own.append(await real(session, name, arguments, **rest))
-        return own[-1]
+        session, rest, results = arguments.pop(HIDDEN)
+        results.append(await real(session, name, arguments, **rest))
+        return results[-1]
 
-    hidden, errors = frozenset({HIDDEN}), McpErrors({}, _refused)
+    hidden, errors = frozenset({HIDDEN}), McpErrors({}, _make_refusal)
 
     def schema() -> Any:
-        return next((each[name].get("outputSchema") for each in listed.values() if name in each), None)
+        return next((tools[name].get("outputSchema") for tools in listed.values() if name in tools), None)
 
     form = ResultForm(McpReturned, schema)
     lead = wrapping.stand_in(name, call, hidden, errors=errors, returned=form, served=True)
     reading = replace(wrapping, effect=False).stand_in(name, call, hidden, errors=errors, returned=form)
 
     async def call_tool(session: Any, *args: Any, **kwargs: Any) -> Any:
-        given = dict(zip(("name", "arguments", "read_timeout_seconds", "progress_callback"), args, strict=False))
-        rest = {**given, **kwargs}
+        positional = dict(zip(("name", "arguments", "read_timeout_seconds", "progress_callback"), args, strict=False))
+        rest = {**positional, **kwargs}
         if rest.get("name") != name:
             return await real(session, *args, **kwargs)
         del rest["name"]
-        arguments, own = rest.pop("arguments", None) or {}, list[Any]()
-        way = reading if mcp.only_reads(listed.get(session, {}).get(name)) else lead
-        result = await way(**{**arguments, HIDDEN: (session, rest, own)})
-        if not any(each is result for each in own) and isinstance(result, _types().CallToolResult):
+        arguments, results = rest.pop("arguments", None) or {}, list[Any]()
+        function = reading if mcp.only_reads(listed.get(session, {}).get(name)) else lead
+        result = await function(**{**arguments, HIDDEN: (session, rest, results)})
+        if not any(returned is result for returned in results) and isinstance(result, _types().CallToolResult):
             # checks a result by the tool's output schema, as the session does
             check = getattr(session, "validate_tool_result", None) or getattr(session, "_validate_tool_result", None)
             if check is not None and not getattr(result, "is_error", getattr(result, "isError", False)):
@@ -175,7 +177,7 @@ class McpReturned(ToolResult):
 
     @classmethod
     def of_data(cls, data: Mapping[str, Any], schema: Any = None) -> McpReturned:
-        return cls(_result(data), schema)
+        return cls(_make_result(data), schema)
 
     @property
     def native(self) -> Any:
@@ -197,16 +199,16 @@ class ListReturned(Returned):
 
     def with_value(self, value: Any) -> ListReturned:
         data = self.native.model_dump(mode="json", by_alias=True, exclude_none=True)
-        return ListReturned(type(self.native).model_validate(mcp.relisted(data, value)))
+        return ListReturned(type(self.native).model_validate(mcp.change_listing(data, value)))
 
 
 class McpErrors(NativeErrors):
     """The way in which an MCP client learns of a fault: an error of the protocol, or a result that says it is one."""
 
     def failed(self, name: str, kind: str) -> Exception:
-        said = KINDS.get(kind, (OSError, kind))[1]
+        description = KINDS.get(kind, (OSError, kind))[1]
         code = TIMED_OUT if kind == "timed_out" else CLOSED
-        message = f"{name}: {said}" if code == TIMED_OUT else "Connection closed"
+        message = f"{name}: {description}" if code == TIMED_OUT else "Connection closed"
         exceptions, types = importlib.import_module("mcp.shared.exceptions"), _types()
         if hasattr(exceptions, "MCPError"):
             error: Exception = exceptions.MCPError(code, message)
@@ -214,15 +216,15 @@ class McpErrors(NativeErrors):
             error = exceptions.McpError(types.ErrorData(code=code, message=message))
         return error
 
-    def text(self, said: str) -> Any:
-        return _result(mcp.said(said))
+    def text(self, content: str) -> Any:
+        return _make_result(mcp.make_text_result(content))
 
 
-def _refused(name: str, status: int, message: str) -> Any:
-    return _result(mcp.refused(name, f"{status} {message}"))
+def _make_refusal(name: str, status: int, message: str) -> Any:
+    return _make_result(mcp.make_error_result(name, f"{status} {message}"))
 
 
-def _result(data: Mapping[str, Any]) -> Any:
+def _make_result(data: Mapping[str, Any]) -> Any:
     return _types().CallToolResult.model_validate(data)
 
 

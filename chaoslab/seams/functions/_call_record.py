@@ -6,7 +6,7 @@ from typing import Any
 
 from chaoslab.base.boundary import is_foreign
 from chaoslab.base.identity import Request, Requests, canonical, idempotency_key_of, request_id
-from chaoslab.base.jsonable import ATOMS, BITS_MAX, UNCHANGING, brief, describe_error, to_jsonable
+from chaoslab.base.jsonable import ATOMS, BITS_MAX, UNCHANGING, describe_error, render_brief, to_jsonable
 from chaoslab.core import events
 from chaoslab.core.events import REPLY_MAX, Event
 from chaoslab.seams.functions.native_errors import is_of_fault
@@ -26,13 +26,13 @@ _NUMBER_MAX = 2**BITS_MAX
 _NUMBER_MIN = -_NUMBER_MAX
 
 
-def kept(result: Any) -> Any:
+def abridge_result(result: Any) -> Any:
     """A result as it is kept for the log: small immutable values as they are, all others as the start of their text."""
     if _is_small(result):
         return result
     if type(result) is dict and len(result) <= FEW and all(map(_is_small, result.values())):
         return result.copy()
-    return Spelt(brief(result, REPLY_MAX))
+    return Spelt(render_brief(result, REPLY_MAX))
 
 
 def _is_plain(value: Any) -> bool:
@@ -82,7 +82,7 @@ class CallRecord:
         self.status: int | None = None
         self.rolled: Sequence[str] = ()
         self.reply: Any = SILENCE
-        """The caller's reply, as `kept` returns it."""
+        """The caller's reply, as `abridge_result` returns it."""
         if not UNCHANGING.issuperset(map(type, args)) or (
             kwargs and not UNCHANGING.issuperset(map(type, kwargs.values()))
         ):
@@ -123,8 +123,8 @@ class CallRecord:
             if self.ok and self.done:
                 requests.answered(self.request)
 
-    def event(self, part: str, requests: Requests, t: float) -> Event:
-        match part:
+    def event(self, stage: str, requests: Requests, t: float) -> Event:
+        match stage:
             case "begin":
                 return self._begin(requests, t)
             case "effect":
@@ -145,10 +145,10 @@ class CallRecord:
     def effect(self, reply: Mapping[str, Any] | None = None) -> Event:
         """The effect of the call. `reply`: the function's own, as far as a log keeps it, if a fault may take it."""
         content = self.arguments()
-        known = request_id("", self.name, content, 0) if self.keyed else ""
+        id_ = request_id("", self.name, content, 0) if self.keyed else ""
         number, attempt, _ = self.place or (None, None, None)
         return events.Effect(
-            target=self.name, tool=self.name, request_id=idempotency_key_of(content) or known, effect=self.name,
+            target=self.name, tool=self.name, request_id=idempotency_key_of(content) or id_, effect=self.name,
             content=content, reply=dict(reply or {}), fingerprint="", request=number, attempt=attempt,
         )  # fmt: skip
 
@@ -159,17 +159,17 @@ class CallRecord:
             at=self.at,  # `_begin` came before
             tool=self.name, ok=self.ok, duration_s=round(t - self.began_t, 6),
             status=self.status, error=self.error, via=self.via, rolled=list(self.rolled),
-            reply=self.reply if type(self.reply) is Spelt else brief(self.reply, REPLY_MAX),
+            reply=self.reply if type(self.reply) is Spelt else render_brief(self.reply, REPLY_MAX),
             broken_within=self.broken_within or None,
         )  # fmt: skip
 
     def replied(self, result: Any) -> None:
         """Keeps the function's own result."""
         if self.tool.returned is Returned:
-            self.reply = kept(result)
+            self.reply = abridge_result(result)
             return
         reply = self.tool.returned(result)
-        self.reply, self.ok, self.done = kept(reply.value), reply.ok, reply.done
+        self.reply, self.ok, self.done = abridge_result(reply.value), reply.ok, reply.done
         self.error = None if reply.ok else events.own_words(reply.error_words)
 
     def raised(self, error: BaseException) -> None:

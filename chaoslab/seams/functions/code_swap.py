@@ -28,12 +28,12 @@ def can_swap(thing: Any) -> bool:
     return _target(thing) is not None or _is_partial(thing)
 
 
-def innermost(thing: Any) -> Any:
+def find_innermost(thing: Any) -> Any:
     """The function in its decorators, which know it as `__wrapped__`: a fault is met where the work is done, so that a
     decorator that retries or turns exceptions into words does so here too. A decorator that keeps results is gone into
     no further, nor is one of Python's own library: both may leave the function uncalled."""
     if type(thing) is MethodType:
-        function = innermost(thing.__func__)
+        function = find_innermost(thing.__func__)
         return thing if function is thing.__func__ else MethodType(function, thing.__self__)
     while type(thing) is FunctionType:
         inner = thing.__dict__.get("__wrapped__")
@@ -49,7 +49,7 @@ def _keeps(decorated: FunctionType) -> bool:
 
 
 @contextmanager
-def swapped(thing: Any, stand_in: StandIn) -> Iterator[None]:
+def swap_code(thing: Any, stand_in: StandIn) -> Iterator[None]:
     """A context in which calls of a function, a bound method, an object with `__call__` or a partial are led to its
     stand-in. `stand_in` is given a callable that does what `thing` did. Of a method, only calls on the same object are
     led there. Raises TypeError: it is none of these; see `can_swap`."""
@@ -61,12 +61,12 @@ def swapped(thing: Any, stand_in: StandIn) -> Iterator[None]:
     if target is None:
         raise TypeError(f"{thing!r} has no code in Python")
     function, owner = target
-    real = copied(function)
+    real = copy_function(function)
     if owner is None:
         lead: Callable[..., Any] = stand_in(real)
     else:
         lead = _of_owner(owner, real, stand_in(MethodType(real, owner)))
-    code, told = function.__code__, function.__dict__.get("__signature__")
+    code, signature = function.__code__, function.__dict__.get("__signature__")
     kind = _kind(function)
     function.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
     function.__code__ = _trampoline(kind, code, _HOLDS[kind](lead))
@@ -75,8 +75,8 @@ def swapped(thing: Any, stand_in: StandIn) -> Iterator[None]:
     finally:
         function.__code__ = code
         del function.__signature__  # type: ignore[attr-defined]
-        if told is not None:
-            function.__signature__ = told  # type: ignore[attr-defined]
+        if signature is not None:
+            function.__signature__ = signature  # type: ignore[attr-defined]
 
 
 def by_reference(thing: Any, stand_in: StandIn) -> tuple[Any, Callable[..., Any]]:
@@ -87,7 +87,7 @@ def by_reference(thing: Any, stand_in: StandIn) -> tuple[Any, Callable[..., Any]
     return thing, stand_in(thing)
 
 
-def copied(function: FunctionType) -> FunctionType:
+def copy_function(function: FunctionType) -> FunctionType:
     """A function with the same code, names and defaults, which keeps its code when the other's is swapped."""
     copy = FunctionType(
         function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
@@ -155,7 +155,7 @@ def _one_line(units: int) -> bytes:
 # in the user's file; they get it in a list, since its traceback holds their frame, which then does not hold it.
 
 
-def _way(*args: Any, **kwargs: Any) -> Any:
+def _call_stand_in(*args: Any, **kwargs: Any) -> Any:
     stand_in_of_the_lab: Any = "the stand-in"
     ok, value = stand_in_of_the_lab(args, kwargs)
     if ok:
@@ -163,7 +163,7 @@ def _way(*args: Any, **kwargs: Any) -> Any:
     raise value.pop()
 
 
-async def _way_async(*args: Any, **kwargs: Any) -> Any:
+async def _call_stand_in_async(*args: Any, **kwargs: Any) -> Any:
     stand_in_of_the_lab: Any = "the stand-in"
     ok, value = await stand_in_of_the_lab(args, kwargs)
     if ok:
@@ -171,22 +171,22 @@ async def _way_async(*args: Any, **kwargs: Any) -> Any:
     raise value.pop()
 
 
-def _way_of_generator(*args: Any, **kwargs: Any) -> Any:
+def _call_stand_in_generator(*args: Any, **kwargs: Any) -> Any:
     stand_in_of_the_lab: Any = "the stand-in"
     return (yield from stand_in_of_the_lab(args, kwargs))
 
 
-async def _way_of_async_generator(*args: Any, **kwargs: Any) -> Any:
+async def _call_stand_in_async_generator(*args: Any, **kwargs: Any) -> Any:
     stand_in_of_the_lab: Any = "the stand-in"
     async for value in stand_in_of_the_lab(args, kwargs):
         yield value
 
 
 _WAYS: dict[str, Any] = {
-    "function": _way,
-    "coroutine": _way_async,
-    "generator": _way_of_generator,
-    "async generator": _way_of_async_generator,
+    "function": _call_stand_in,
+    "coroutine": _call_stand_in_async,
+    "generator": _call_stand_in_generator,
+    "async generator": _call_stand_in_async_generator,
 }
 
 
@@ -216,7 +216,7 @@ def _function(lead: Callable[..., Any]) -> Callable[..., Any]:
             return True, lead(*args, **kwargs)
         except BaseException as error:  # noqa: BLE001 - the trampoline raises it
             let_through(error)
-            return False, [without_lab(error)]
+            return False, [strip_lab_frames(error)]
 
     return hold
 
@@ -227,7 +227,7 @@ def _coroutine(lead: Callable[..., Any]) -> Callable[..., Any]:
             return True, await lead(*args, **kwargs)
         except BaseException as error:  # noqa: BLE001 - the trampoline raises it
             let_through(error)
-            return False, [without_lab(error)]
+            return False, [strip_lab_frames(error)]
 
     return hold
 
@@ -241,17 +241,17 @@ _HOLDS = {
 }  # fmt: skip
 
 
-def without_lab(error: BaseException) -> BaseException:
+def strip_lab_frames(error: BaseException) -> BaseException:
     """The error with a traceback that shows no file of the lab's own."""
-    kept: list[TracebackType] = []
+    traces: list[TracebackType] = []
     trace = error.__traceback__
     while trace is not None:
         if not trace.tb_frame.f_code.co_filename.startswith(_ROOT):
-            kept.append(trace)
+            traces.append(trace)
         trace = trace.tb_next
     cleaned: TracebackType | None = None
-    for each in reversed(kept):
-        cleaned = TracebackType(cleaned, each.tb_frame, each.tb_lasti, each.tb_lineno)
+    for frame in reversed(traces):
+        cleaned = TracebackType(cleaned, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
     return error.with_traceback(cleaned)
 
 

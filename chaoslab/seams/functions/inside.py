@@ -23,16 +23,16 @@ _NAME = re.compile(r"[A-Za-z_][\w.-]*")
 def enclosed(function: Any, depth: int = DEPTH) -> Callable[..., Any] | None:
     """The user's function around which a framework has put `function`: the nearest one that a closure of it holds and
     that is of another package; None if there is none."""
-    whole: Callable[..., Any] = inspect.unwrap(function)
-    if whole is not function:
-        return whole
-    package, near = _top(function), list(_closed_over(function))
-    for each in near:
-        if _top(each) != package:
-            found: Callable[..., Any] = inspect.unwrap(each)
-            return found
-    deeper = (enclosed(each, depth - 1) for each in near if depth)
-    return next((each for each in deeper if each is not None), None)
+    unwrapped: Callable[..., Any] = inspect.unwrap(function)
+    if unwrapped is not function:
+        return unwrapped
+    package, near = _top_package(function), list(_list_closed_over(function))
+    for near_one in near:
+        if _top_package(near_one) != package:
+            inner: Callable[..., Any] = inspect.unwrap(near_one)
+            return inner
+    deeper = (enclosed(near_one, depth - 1) for near_one in near if depth)
+    return next((near_one for near_one in deeper if near_one is not None), None)
 
 
 def is_object(thing: Any) -> bool:
@@ -53,24 +53,24 @@ def function_in(thing: Any, depth: int = DEPTH) -> Callable[..., Any] | None:
             value = function_in(value, depth - 1) or value
         elif is_installed(str(getattr(value, "__module__", ""))):
             value = enclosed(value) or value
-        found: Callable[..., Any] = value
-        return found
+        function: Callable[..., Any] = value
+        return function
     call = getattr(type(thing), "__call__", None)  # noqa: B004 - the class's own, as Python calls it
-    held = [each for each in _closed_over(call) if not is_installed(each.__module__)]
-    return held[0] if len(held) == 1 else None
+    enclosed_functions = [candidate for candidate in _list_closed_over(call) if not is_installed(candidate.__module__)]
+    return enclosed_functions[0] if len(enclosed_functions) == 1 else None
 
 
 def own_name(thing: Any) -> str:
     """The name that an object has for itself as a tool; empty if it has none."""
-    own = (_value(thing, attribute) for attribute in ("name", "__name__"))
-    return next((name for name in own if isinstance(name, str) and _NAME.fullmatch(name)), "")
+    names = (_value(thing, attribute) for attribute in ("name", "__name__"))
+    return next((name for name in names if isinstance(name, str) and _NAME.fullmatch(name)), "")
 
 
 def ways_in(thing: Any) -> list[str]:
     """The attributes of an object whose function its framework may call in place of `__call__`; empty if `__call__` is
     the user's own and there is no other way in."""
     kind = thing if isinstance(thing, type) else type(thing)
-    own = [
+    attributes = [
         name
         for name, value in ({} if kind is thing else getattr(thing, "__dict__", {})).items()
         if isinstance(value, FunctionType | MethodType) and not is_installed(value.__module__)
@@ -81,8 +81,12 @@ def ways_in(thing: Any) -> list[str]:
         if name.lstrip("_").removeprefix("a") in ENTRIES and inspect.isroutine(inspect.getattr_static(kind, name))
     ]
     call = getattr(kind, "__call__", None)  # noqa: B004 - the class's own, as Python calls it
-    foreign = type(call) is FunctionType and is_installed(call.__module__) and _top(call) not in sys.stdlib_module_names
-    return [*own, *methods] or ["__call__"] * foreign
+    foreign = (
+        type(call) is FunctionType
+        and is_installed(call.__module__)
+        and _top_package(call) not in sys.stdlib_module_names
+    )
+    return [*attributes, *methods] or ["__call__"] * foreign
 
 
 def _value(thing: Any, name: str) -> Any:
@@ -94,7 +98,7 @@ def _value(thing: Any, name: str) -> Any:
         return None
 
 
-def _closed_over(function: Any) -> Iterator[FunctionType]:
+def _list_closed_over(function: Any) -> Iterator[FunctionType]:
     for cell in getattr(function, "__closure__", None) or ():
         try:
             value = cell.cell_contents
@@ -104,7 +108,7 @@ def _closed_over(function: Any) -> Iterator[FunctionType]:
             yield value
 
 
-def _top(function: Any) -> str:
+def _top_package(function: Any) -> str:
     return str(getattr(function, "__module__", "") or "").partition(".")[0]
 
 
@@ -130,23 +134,25 @@ TYPES = {
 _NAME_IN_TEXT = re.compile(r"[A-Za-z_][\w.]*")
 
 
-def injected(function: Callable[..., Any]) -> frozenset[str]:
+def injected_parameters(function: Callable[..., Any]) -> frozenset[str]:
     """The names of the function's parameters that its framework fills in."""
     try:
         parameters = inspect.signature(function).parameters
     except (TypeError, ValueError):  # some functions written in C
         return frozenset()
     return frozenset(
-        name for name, parameter in parameters.items() if _is_injected(_meaning(function, parameter.annotation))
+        name
+        for name, parameter in parameters.items()
+        if _is_injected(_evaluate_annotation(function, parameter.annotation))
     )
 
 
-def unasked(function: Any) -> frozenset[str]:
+def unasked_parameters(function: Any) -> frozenset[str]:
     """The parameters that a caller does not pass: those that a framework injects, and the object of a method."""
-    return injected(function) | receiver(function)
+    return injected_parameters(function) | receiver_parameter(function)
 
 
-def receiver(function: Any) -> frozenset[str]:
+def receiver_parameter(function: Any) -> frozenset[str]:
     """The object parameter of a method that is given by its class, as in `Shop.order`."""
     path = getattr(function, "__qualname__", "").split(".")
     if not inspect.isfunction(function) or len(path) < 2 or path[-2] == "<locals>":
@@ -159,12 +165,12 @@ def receiver(function: Any) -> frozenset[str]:
     return frozenset(function.__code__.co_varnames[: min(1, function.__code__.co_argcount)])
 
 
-def _meaning(function: Callable[..., Any], annotation: Any) -> Any:
+def _evaluate_annotation(function: Callable[..., Any], annotation: Any) -> Any:
     """The evaluated annotation; its text if it cannot be evaluated."""
     if not isinstance(annotation, str):
         return annotation
-    whole = inspect.unwrap(function)
-    names = getattr(getattr(whole, "__func__", whole), "__globals__", {})
+    unwrapped = inspect.unwrap(function)
+    names = getattr(getattr(unwrapped, "__func__", unwrapped), "__globals__", {})
     try:
         return get_type_hints(SimpleNamespace(__annotations__={"it": annotation}), names, include_extras=True)["it"]
     except Exception:  # noqa: BLE001 - whatever it names, such as a class that only a type checker imports
@@ -174,23 +180,23 @@ def _meaning(function: Callable[..., Any], annotation: Any) -> Any:
 def _is_injected(annotation: Any) -> bool:
     if isinstance(annotation, str):
         # the same for an annotation's text
-        names = [found.rpartition(".")[2] for found in _NAME_IN_TEXT.findall(annotation)]
+        names = [path.rpartition(".")[2] for path in _NAME_IN_TEXT.findall(annotation)]
         return any(TYPES.get(name) == "" or (name.startswith(MARKER) and "Annotated" in names) for name in names)
     origin = get_origin(annotation)
     if origin is Annotated:
-        held, *markers = get_args(annotation)
-        return _is_injected(held) or any(map(_is_marker, markers))
+        inner, *markers = get_args(annotation)
+        return _is_injected(inner) or any(map(_is_marker, markers))
     if origin in (Union, UnionType):
         return any(map(_is_injected, get_args(annotation)))
     kind = origin or annotation
-    return isinstance(kind, type) and any(_fits(each.__name__, each.__module__) for each in kind.__mro__)
+    return isinstance(kind, type) and any(_is_framework_type(base.__name__, base.__module__) for base in kind.__mro__)
 
 
 def _is_marker(marker: Any) -> bool:
     kind = marker if isinstance(marker, type) else type(marker)
-    return any(each.__name__.startswith(MARKER) for each in kind.__mro__)
+    return any(base.__name__.startswith(MARKER) for base in kind.__mro__)
 
 
-def _fits(name: str, module: str) -> bool:
+def _is_framework_type(name: str, module: str) -> bool:
     packages = TYPES.get(name)
     return packages is not None and (not packages or module.partition(".")[0] in packages.split())

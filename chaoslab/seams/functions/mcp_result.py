@@ -25,11 +25,11 @@ class ToolResult(Returned):
     enveloped = True
 
     def __init__(self, data: Mapping[str, Any], schema: Any = None) -> None:
-        super().__init__(mcp.meaning(data))
-        done = mcp.is_result(data)
-        if not done:
+        super().__init__(mcp.result_value(data))
+        is_result = mcp.is_result(data)
+        if not is_result:
             self.__dict__["value"] = None
-        self.__dict__.update(data=data, ok=not data.get("isError"), done=done, schema=schema)
+        self.__dict__.update(data=data, ok=not data.get("isError"), done=is_result, schema=schema)
 
     @classmethod
     def of_data(cls, data: Mapping[str, Any], schema: Any = None) -> ToolResult:
@@ -38,7 +38,7 @@ class ToolResult(Returned):
 
     @classmethod
     def made_of(cls, value: Any) -> ToolResult:
-        return cls.of_data(mcp.result(value))
+        return cls.of_data(mcp.make_result(value))
 
     @property
     def native(self) -> Any:
@@ -52,11 +52,11 @@ class ToolResult(Returned):
         return str(self.value)
 
     def with_value(self, value: Any) -> ToolResult:
-        return self.of_data(mcp.changed(self.__dict__["data"], value), self.__dict__["schema"])
+        return self.of_data(mcp.change_result(self.__dict__["data"], value), self.__dict__["schema"])
 
     def in_form(self, value: Any) -> ToolResult:
-        told = mcp.fitted(value, self.value, self.__dict__["schema"])
-        return self if told == self.value else self.with_value(told)
+        fitted = mcp.fit_value(value, self.value, self.__dict__["schema"])
+        return self if fitted == self.value else self.with_value(fitted)
 
     def same_as(self, other: Any) -> bool:
         return isinstance(other, ToolResult) and bool(other.native == self.native)
@@ -77,4 +77,4 @@ class ResultForm:
     def made_of(self, value: Any) -> ToolResult:
         """The result that the tool would give for a value of the lab's own."""
         schema = self.schema()
-        return self.of.of_data(mcp.result(value, schema), schema)
+        return self.of.of_data(mcp.make_result(value, schema), schema)

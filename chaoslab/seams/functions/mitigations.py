@@ -55,8 +55,8 @@ class Mitigation:
             self.done[key] = await function(*args, **kwargs)
             return self.done[key]
 
-        own = wraps(function)(once_async if tool.of_coroutine else once)
-        return replace(tool, function=own, keyed=self.honours)
+        function_once = wraps(function)(once_async if tool.of_coroutine else once)
+        return replace(tool, function=function_once, keyed=self.honours)
 
     honours = False
     """The service knows a write by its arguments, as by an idempotency key, and does it once."""
@@ -69,10 +69,10 @@ class Mitigation:
         """Tells if the result of the call is `done[key]`, so that it is not made."""
         return False
 
-    def around(self, tool: WrappedFunction, made: Callable[..., Any]) -> Callable[..., Any]:
+    def around(self, tool: WrappedFunction, wrapper: Callable[..., Any]) -> Callable[..., Any]:
         """The call as the agent's client would make it."""
         if tool.generates:
-            return made
+            return wrapper
 
         def call(*args: Any, **kwargs: Any) -> Any:
             key = _key(tool, args, kwargs)
@@ -81,7 +81,7 @@ class Mitigation:
             if self.known(tool, key):
                 return self.done[key]
             try:
-                result = made(*args, **kwargs)
+                result = wrapper(*args, **kwargs)
             except BaseException as error:
                 self._fails(tool, key, error)
                 raise
@@ -95,7 +95,7 @@ class Mitigation:
             if self.known(tool, key):
                 return self.done[key]
             try:
-                result = await made(*args, **kwargs)
+                result = await wrapper(*args, **kwargs)
             except BaseException as error:
                 self._fails(tool, key, error)
                 raise

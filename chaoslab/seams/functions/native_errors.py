@@ -47,7 +47,7 @@ class ToolError(RuntimeError):
         return ToolError, (self.status, self.message)
 
 
-def of_fault(error: Exception, calls: int) -> Exception:
+def mark_of_fault(error: Exception, calls: int) -> Exception:
     """The exception, with a mark that a fault is its cause. `calls`: the trial's calls so far."""
     with suppress(AttributeError):  # a class of the user's without a dict
         error.__dict__[_MARK] = calls
@@ -56,11 +56,11 @@ def of_fault(error: Exception, calls: int) -> Exception:
 
 def is_of_fault(error: BaseException | None, calls: int) -> bool:
     """True if an exception is that of a fault which was met after this number of calls, or came of it."""
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
+    ids: set[int] = set()
+    while error is not None and id(error) not in ids:
         if getattr(error, "__dict__", {}).get(_MARK, -1) > calls:
             return True
-        seen.add(id(error))
+        ids.add(id(error))
         error = error.__cause__ or error.__context__
     return False
 
@@ -81,8 +81,8 @@ class NativeErrors:
 
     def failed(self, name: str, kind: str) -> Exception:
         """The exception for a call that got no reply."""
-        python, said = KINDS.get(kind, (OSError, kind))
-        return self.failures.get(kind, python)(f"{name}: {said}")
+        python, description = KINDS.get(kind, (OSError, kind))
+        return self.failures.get(kind, python)(f"{name}: {description}")
 
     def text(self, said: str) -> Any:
         """The value for a reply that is not the tool's own but a text; None for an empty one."""
@@ -93,37 +93,37 @@ PYTHON = NativeErrors({})
 """Python's own exceptions, and `ToolError`."""
 
 
-def of_tool(raises: Any, name: str) -> NativeErrors:
+def errors_of_tool(raises: Any, name: str) -> NativeErrors:
     """The exceptions that a user asked for with `raises=`, for the tool of this name. `raises` is the name of a
     library, classes by kind of failure, or one of these two by tool; None is Python's own. Raises LookupError: no
     such library or kind. ImportError: it is not installed. TypeError: it is something else, or a class makes no
     exception."""
-    where = "raises"
+    option = "raises"
     if isinstance(raises, Mapping) and not any(kind in raises for kind in (*KINDS, STATUS)):
-        where, raises = f"raises of {name}", raises.get(name)
+        option, raises = f"raises of {name}", raises.get(name)
     if raises is None:
         return PYTHON
     if isinstance(raises, str):
         if raises not in LIBRARIES:
-            raise LookupError(f"{where} is '{raises}': it should be one of {', '.join(LIBRARIES)}, or classes by kind")
+            raise LookupError(f"{option} is '{raises}': it should be one of {', '.join(LIBRARIES)}, or classes by kind")
         try:
             return LIBRARIES[raises]()
         except ImportError:
-            raise ImportError(f"{where} is '{raises}', which is not installed") from None
+            raise ImportError(f"{option} is '{raises}', which is not installed") from None
     if isinstance(raises, Mapping):
-        return _of_classes(raises, where)
+        return _errors_of_classes(raises, option)
     raise TypeError(
-        f"{where} is {raises!r}: it should be a library's name, as in 'httpx', or classes by kind of failure"
+        f"{option} is {raises!r}: it should be a library's name, as in 'httpx', or classes by kind of failure"
     )
 
 
-def _of_classes(given: Mapping[str, Any], where: str) -> NativeErrors:
-    for kind, make in given.items():
+def _errors_of_classes(classes: Mapping[str, Any], option: str) -> NativeErrors:
+    for kind, make in classes.items():
         if kind not in (*KINDS, STATUS):
-            raise LookupError(f"{where} has '{kind}': it should be one of {', '.join((*KINDS, STATUS))}")
-        _check(make, f"{where} for {kind}")
-    failures = {kind: make for kind, make in given.items() if kind != STATUS}
-    refused = given.get(STATUS)
+            raise LookupError(f"{option} has '{kind}': it should be one of {', '.join((*KINDS, STATUS))}")
+        _check_class(make, f"{option} for {kind}")
+    failures = {kind: make for kind, make in classes.items() if kind != STATUS}
+    refused = classes.get(STATUS)
     return NativeErrors(failures) if refused is None else NativeErrors(failures, partial(_in_words, refused))
 
 
@@ -131,7 +131,7 @@ def _in_words(make: Failed, name: str, status: int, message: str) -> Exception:
     return make(f"{name}: {status} {message}")
 
 
-def _check(make: Any, where: str) -> None:
+def _check_class(make: Any, option: str) -> None:
     try:
         fits = isinstance(make("text"), Exception)
     except BaseException as error:  # noqa: BLE001 - a class's own code may raise anything
@@ -139,18 +139,18 @@ def _check(make: Any, where: str) -> None:
         fits = False
     if not fits:
         raise TypeError(
-            f"{where} is {make!r}: it should be an exception's class, or a function, that takes a message alone"
+            f"{option} is {make!r}: it should be an exception's class, or a function, that takes a message alone"
         )
 
 
 # Libraries.
 
 
-def _httpx(name: str) -> NativeErrors:
+def _errors_of_httpx(name: str) -> NativeErrors:
     httpx = importlib.import_module(name)
 
     def refused(tool: str, status: int, message: str) -> Exception:
-        request = httpx.Request("POST", f"http://{_host(tool)}/")
+        request = httpx.Request("POST", f"http://{_host_of(tool)}/")
         reply = httpx.Response(status, json={"error": message}, request=request)
         return httpx.HTTPStatusError(f"{tool}: {status} {message}", request=request, response=reply)  # type: ignore[no-any-return]
 
@@ -167,12 +167,12 @@ def _httpx(name: str) -> NativeErrors:
     )
 
 
-def _requests() -> NativeErrors:
+def _errors_of_requests() -> NativeErrors:
     import requests
 
     def refused(tool: str, status: int, message: str) -> Exception:
         reply = requests.Response()
-        reply.status_code, reply.reason, reply.url = status, message, f"http://{_host(tool)}/"
+        reply.status_code, reply.reason, reply.url = status, message, f"http://{_host_of(tool)}/"
         reply._content = message.encode()
         return requests.HTTPError(f"{tool}: {status} {message}", response=reply)
 
@@ -190,7 +190,7 @@ def _requests() -> NativeErrors:
     )
 
 
-def _aiohttp() -> NativeErrors:
+def _errors_of_aiohttp() -> NativeErrors:
     import aiohttp
 
     def at(message: str) -> Any:
@@ -206,8 +206,8 @@ def _aiohttp() -> NativeErrors:
         return aiohttp.ClientConnectorCertificateError(at(message), SSLCertVerificationError(1, message))
 
     def refused(tool: str, status: int, message: str) -> Exception:
-        asked: Any = SimpleNamespace(real_url=f"http://{_host(tool)}/", method="POST", headers={})
-        return aiohttp.ClientResponseError(asked, (), status=status, message=message)
+        request: Any = SimpleNamespace(real_url=f"http://{_host_of(tool)}/", method="POST", headers={})
+        return aiohttp.ClientResponseError(request, (), status=status, message=message)
 
     return NativeErrors(
         {
@@ -222,13 +222,13 @@ def _aiohttp() -> NativeErrors:
     )
 
 
-def _urllib() -> NativeErrors:
+def _errors_of_urllib() -> NativeErrors:
     from email.message import Message
     from io import BytesIO
     from urllib.error import HTTPError, URLError
 
     def refused(tool: str, status: int, message: str) -> Exception:
-        return HTTPError(f"http://{_host(tool)}/", status, message, Message(), BytesIO(message.encode()))
+        return HTTPError(f"http://{_host_of(tool)}/", status, message, Message(), BytesIO(message.encode()))
 
     causes: dict[str, Callable[[str], OSError]] = {
         "refused": partial(ConnectionRefusedError, ECONNREFUSED),
@@ -242,15 +242,15 @@ def _in_url_error(make: Callable[[OSError], Exception], cause: Callable[[str], O
     return make(cause(message))
 
 
-def _host(tool: str) -> str:
-    return "".join(each if each.isalnum() else "-" for each in tool) or "tool"
+def _host_of(tool: str) -> str:
+    return "".join(letter if letter.isalnum() else "-" for letter in tool) or "tool"
 
 
 LIBRARIES: dict[str, Callable[[], NativeErrors]] = {
-    "httpx": partial(_httpx, "httpx"),
-    "httpx2": partial(_httpx, "httpx2"),
-    "requests": _requests,
-    "aiohttp": _aiohttp,
-    "urllib": _urllib,
+    "httpx": partial(_errors_of_httpx, "httpx"),
+    "httpx2": partial(_errors_of_httpx, "httpx2"),
+    "requests": _errors_of_requests,
+    "aiohttp": _errors_of_aiohttp,
+    "urllib": _errors_of_urllib,
 }
 """The libraries whose exceptions are known, by the name to import."""

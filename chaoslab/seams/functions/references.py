@@ -74,7 +74,7 @@ class References:
             self.count[number] += 1
             return self._pairs[number][1]
         if type(value) is tuple and value:
-            parts = tuple(self._stand_in(part) for part in value)
+            parts = tuple(self._stand_in(item) for item in value)
             return parts if any(new is not old for new, old in zip(parts, value, strict=True)) else value
         if type(value) is staticmethod:
             inside = self._stand_in(value.__func__)
@@ -87,20 +87,20 @@ class References:
         return _top(module) in self._own or module in self._programs or not is_installed(module or "")
 
     def _walk(self) -> None:
-        seen = {id(self), *(id(stand_in) for _, stand_in in self._pairs)}
+        visited = {id(self), *(id(stand_in) for _, stand_in in self._pairs)}
         changed: set[int] = set()
-        kept: list[Any] = []  # the id of an object that died could be used again
+        alive: list[Any] = []  # the id of an object that died could be used again
         queue = deque(self._roots)
-        while queue and len(seen) < OBJECTS_MAX:
+        while queue and len(visited) < OBJECTS_MAX:
             thing = queue.popleft()
-            if id(thing) in seen or (read := self._reader(type(thing))) is _nothing:
+            if id(thing) in visited or (read := self._reader(type(thing))) is _read_nothing:
                 continue
-            seen.add(id(thing))
-            kept.append(thing)
+            visited.add(id(thing))
+            alive.append(thing)
             for holder, put, key, value in read(thing, self._follows):
                 if (kind := id(type(value))) in _PLAIN:
                     continue
-                if id(value) not in seen:
+                if id(value) not in visited:
                     queue.append(value)
                 if put is None or not (kind in _REMADE or id(value) in self._by_id):
                     continue
@@ -118,90 +118,90 @@ class References:
                 put(holder, key, self._before[id(value)][1])
 
     def _reader(self, kind: type) -> Reader:
-        found = self._readers.get(id(kind))
-        if found is None:
-            found = self._readers[id(kind)] = kind, _reader(kind)
-        return found[1]
+        reader = self._readers.get(id(kind))
+        if reader is None:
+            reader = self._readers[id(kind)] = kind, _reader_of(kind)
+        return reader[1]
 
 
-def _reader(kind: type) -> Reader:
+def _reader_of(kind: type) -> Reader:
     """Gives the places in which an object of this kind holds others. Uses the object's type, since a proxy lies about
     its class, and the methods of Python's own containers, since a subclass may override its own."""
     if issubclass(kind, _ATOMS) or kind is ModuleType:
-        return _nothing
+        return _read_nothing
     for above, read in _READERS:
         if issubclass(kind, above):
             return read
-    return _EXACTLY.get(id(kind)) or partial(_of_instance, _slots(kind), kind is _CACHED)
+    return _EXACTLY.get(id(kind)) or partial(_read_instance, _slots(kind), kind is _CACHED)
 
 
-def _nothing(_: Any, __: Follows) -> list[Place]:
+def _read_nothing(_: Any, __: Follows) -> list[Place]:
     return []
 
 
-def _of_dict(thing: Any, _: Follows) -> list[Place]:
+def _read_dict(thing: Any, _: Follows) -> list[Place]:
     put = dict.__setitem__
     return [(thing, put, key, value) for key, value in list(dict.items(thing)) if id(type(value)) not in _PLAIN]
 
 
-def _of_ordered(plain: Any, thing: Any, _: Follows) -> list[Place]:
+def _read_ordered(plain: Any, thing: Any, _: Follows) -> list[Place]:
     values = list(plain.__iter__(thing))
     return [(thing, plain.__setitem__, at, value) for at, value in enumerate(values) if id(type(value)) not in _PLAIN]
 
 
-def _of_closed(plain: Any, thing: Any, _: Follows) -> list[Place]:
+def _read_closed(plain: Any, thing: Any, _: Follows) -> list[Place]:
     return [(None, None, None, value) for value in plain.__iter__(thing) if id(type(value)) not in _PLAIN]
 
 
-def _of_cell(cell: CellType, _: Follows) -> list[Place]:
+def _read_cell(cell: CellType, _: Follows) -> list[Place]:
     try:
         return [(cell, setattr, "cell_contents", cell.cell_contents)]
     except ValueError:  # it is empty
         return []
 
 
-def _of_partial(call: partial[Any], _: Follows) -> list[Place]:
-    return [(call, _set_part, "func", call.func), (call, _set_part, "args", call.args), _fixed(call.keywords)]
+def _read_partial(call: partial[Any], _: Follows) -> list[Place]:
+    return [(call, _set_part, "func", call.func), (call, _set_part, "args", call.args), _fixed_place(call.keywords)]
 
 
-def _of_class(cls: type, follows: Follows) -> list[Place]:
+def _read_class(cls: type, follows: Follows) -> list[Place]:
     if not follows(cls.__module__):
         return []
-    own: list[Place] = [(cls, type.__setattr__, name, value) for name, value in list(vars(cls).items())]
-    return own + [_fixed(above) for above in cls.__mro__[1:]]
+    attributes: list[Place] = [(cls, type.__setattr__, name, value) for name, value in list(vars(cls).items())]
+    return attributes + [_fixed_place(above) for above in cls.__mro__[1:]]
 
 
-def _of_function(function: FunctionType, follows: Follows) -> list[Place]:
+def _read_function(function: FunctionType, follows: Follows) -> list[Place]:
     places = [
-        *map(_fixed, function.__closure__ or ()),
+        *map(_fixed_place, function.__closure__ or ()),
         (function, setattr, "__defaults__", function.__defaults__),
-        _fixed(function.__kwdefaults__),
-        *_beside(function.__dict__),
+        _fixed_place(function.__kwdefaults__),
+        *_read_attributes(function.__dict__),
     ]
     if follows(function.__module__):
-        places += _named(function.__globals__, _names(function.__code__), follows)
+        places += _read_globals(function.__globals__, _names(function.__code__), follows)
     return places
 
 
-def _beside(own: dict[str, Any]) -> Iterator[Place]:
+def _read_attributes(attributes: dict[str, Any]) -> Iterator[Place]:
     """The attributes of a wrapper. `__wrapped__` is only walked through: the wrapper calls another reference."""
-    for name, value in list(own.items()):
-        yield _fixed(value) if name == "__wrapped__" else (own, dict.__setitem__, name, value)
+    for name, value in list(attributes.items()):
+        yield _fixed_place(value) if name == "__wrapped__" else (attributes, dict.__setitem__, name, value)
 
 
-def _named(names: dict[str, Any], wanted: frozenset[str], follows: Follows) -> Iterator[Place]:
+def _read_globals(names: dict[str, Any], names_wanted: frozenset[str], follows: Follows) -> Iterator[Place]:
     """The globals of these names, also in the modules among them and in modules that are imported when the code
     runs."""
     modules: set[int] = set()
     todo = [names]
-    imported = [found for name in wanted if isinstance(found := sys.modules.get(name), ModuleType)]
+    imported = [loaded for name in names_wanted if isinstance(loaded := sys.modules.get(name), ModuleType)]
     todo += [vars(module) for module in imported if follows(module.__name__)]
     while todo:
-        held = todo.pop()
-        for name in wanted & held.keys():
-            value = held[name]
+        namespace = todo.pop()
+        for name in names_wanted & namespace.keys():
+            value = namespace[name]
             if not isinstance(value, ModuleType):
-                yield held, dict.__setitem__, name, value
+                yield namespace, dict.__setitem__, name, value
             elif id(value) not in modules and follows(value.__name__):
                 modules.add(id(value))
                 todo.append(vars(value))
@@ -217,20 +217,20 @@ def _names(code: CodeType) -> frozenset[str]:
 def _slots(kind: type) -> list[MemberDescriptorType]:
     """The places of an object's values that it has in place of a dictionary, or beside it."""
     classes = [above.__dict__ for above in kind.__mro__ if "__slots__" in above.__dict__]
-    return [slot for own in classes for slot in own.values() if type(slot) is MemberDescriptorType]
+    return [slot for members in classes for slot in members.values() if type(slot) is MemberDescriptorType]
 
 
-def _of_instance(slots: list[MemberDescriptorType], cached: bool, thing: Any, _: Follows) -> list[Place]:
+def _read_instance(slots: list[MemberDescriptorType], cached: bool, thing: Any, _: Follows) -> list[Place]:
     kind = type(thing)
     try:
-        own = thing.__dict__
+        attributes = thing.__dict__
     except Exception:  # noqa: BLE001 - no __dict__, or an unbound proxy
-        own = None
+        attributes = None
     places: list[Place] = []
     if cached:
-        places += _beside(own)
-    elif type(own) is dict:
-        places.append(_fixed(own))
+        places += _read_attributes(attributes)
+    elif type(attributes) is dict:
+        places.append(_fixed_place(attributes))
     for slot in slots:
         try:
             value = slot.__get__(thing, kind)
@@ -238,11 +238,11 @@ def _of_instance(slots: list[MemberDescriptorType], cached: bool, thing: Any, _:
             continue
         if id(type(value)) not in _PLAIN:
             places.append((thing, _set_slot, slot, value))
-    places.append(_fixed(kind))
+    places.append(_fixed_place(kind))
     return places
 
 
-def _fixed(value: Any) -> Place:
+def _fixed_place(value: Any) -> Place:
     return None, None, None, value
 
 
@@ -256,19 +256,19 @@ def _set_part(thing: partial[Any], name: str, value: Any) -> None:
 
 
 _READERS: tuple[tuple[type, Reader], ...] = (
-    (dict, _of_dict),
-    *((plain, partial(_of_ordered, plain)) for plain in (list, deque)),
-    *((plain, partial(_of_closed, plain)) for plain in (tuple, set, frozenset)),
-    (partial, _of_partial),
-    (type, _of_class),
+    (dict, _read_dict),
+    *((plain, partial(_read_ordered, plain)) for plain in (list, deque)),
+    *((plain, partial(_read_closed, plain)) for plain in (tuple, set, frozenset)),
+    (partial, _read_partial),
+    (type, _read_class),
 )
 _EXACTLY: dict[int, Reader] = {
-    id(CellType): _of_cell,
-    id(FunctionType): _of_function,
-    id(MethodType): lambda bound, _: [_fixed(bound.__self__), _fixed(bound.__func__)],
-    id(staticmethod): lambda held, _: [_fixed(held.__func__)],
-    id(classmethod): lambda held, _: [_fixed(held.__func__)],
-    id(property): lambda held, _: [_fixed(held.fget)],
+    id(CellType): _read_cell,
+    id(FunctionType): _read_function,
+    id(MethodType): lambda bound, _: [_fixed_place(bound.__self__), _fixed_place(bound.__func__)],
+    id(staticmethod): lambda member, _: [_fixed_place(member.__func__)],
+    id(classmethod): lambda member, _: [_fixed_place(member.__func__)],
+    id(property): lambda member, _: [_fixed_place(member.fget)],
 }
 
 

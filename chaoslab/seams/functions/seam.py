@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from chaoslab.base.boundary import let_through
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.identity import request_id
-from chaoslab.base.jsonable import brief, line_of
+from chaoslab.base.jsonable import line_of, render_brief
 from chaoslab.base.user_line import line_of_function, user_line
 from chaoslab.core.attempt import Attempt
 from chaoslab.core.chain import at_once
@@ -26,9 +26,9 @@ from chaoslab.core.exchange import Call, Failure, Reply
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import Candidates, Decision, Plan
 from chaoslab.record.trial_log import TrialLog
-from chaoslab.seams.functions._call_record import CallRecord, Spelt, kept
+from chaoslab.seams.functions._call_record import CallRecord, Spelt, abridge_result
 from chaoslab.seams.functions.mitigations import Mitigation
-from chaoslab.seams.functions.native_errors import PYTHON, NativeErrors, of_fault
+from chaoslab.seams.functions.native_errors import PYTHON, NativeErrors, mark_of_fault
 from chaoslab.seams.functions.wrapped import Form, Returned, WrappedFunction
 
 CALLS_MAX = 10_000
@@ -41,8 +41,8 @@ class _Noted:
 
     __slots__ = ("book", "made", "numbering")
 
-    def __init__(self, book: TrialLog, made: CallRecord, numbering: Lock) -> None:
-        self.book, self.made, self.numbering = book, made, numbering
+    def __init__(self, book: TrialLog, call: CallRecord, numbering: Lock) -> None:
+        self.book, self.made, self.numbering = book, call, numbering
 
     def __enter__(self) -> None:
         self.made.nth = self.book.calls = self.book.calls + 1
@@ -51,18 +51,18 @@ class _Noted:
             self.book.lines.append(user_line() or line_of_function(self.made.tool.function))
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        book, made = self.book, self.made
-        if made.cut:
+        book, call = self.book, self.made
+        if call.cut:
             return
         if error is not None:
-            if made.ok:
-                made.raised(error)
-            if book.over and made.error == CANCELLED:
-                made.error = OPEN
-        if made.request is not None and not made.late:  # else its events are made as they are noted
+            if call.ok:
+                call.raised(error)
+            if book.over and call.error == CANCELLED:
+                call.error = OPEN
+        if call.request is not None and not call.late:  # else its events are made as they are noted
             with self.numbering:
-                made.ended(book.requests)
-        book.note_part(made, "end")
+                call.ended(book.requests)
+        book.note_part(call, "end")
 
 
 class Turns(Protocol):
@@ -114,33 +114,33 @@ class FunctionSeam:
 
     def stand_in(self, tool: WrappedFunction) -> Callable[..., Any]:
         """Returns a wrapper with the function's signature; async if the function is."""
-        whole = tool
+        original = tool
         if self.mitigation is not None:
             tool = self.mitigation.inside(tool)
-        make = {"sync": self._of_generator, "async": self._of_async_generator}.get(tool.generates)
+        make = {"sync": self._wrap_generator, "async": self._wrap_async_generator}.get(tool.generates)
         if make is None:
-            make = self._of_coroutine if tool.of_coroutine else self._of_function
-        made = make(tool)
+            make = self._wrap_coroutine if tool.of_coroutine else self._wrap_function
+        wrapper = make(tool)
         if self.mitigation is not None:
-            made = self.mitigation.around(whole, made)
-        return functools.wraps(whole.function)(self._in_turn(tool, made) if self._ordered else made)
+            wrapper = self.mitigation.around(original, wrapper)
+        return functools.wraps(original.function)(self._wrap_in_turn(tool, wrapper) if self._ordered else wrapper)
 
-    def _in_turn(self, tool: WrappedFunction, made: Callable[..., Any]) -> Callable[..., Any]:
+    def _wrap_in_turn(self, tool: WrappedFunction, wrapper: Callable[..., Any]) -> Callable[..., Any]:
         """The stand-in of a function, which waits for its turn first. A generator does not."""
 
         def stand_in(*args: Any, **kwargs: Any) -> Any:
             if self.turns is not None and self.book is not None:
                 self.turns.wait(tool.name)
-            return made(*args, **kwargs)
+            return wrapper(*args, **kwargs)
 
         async def awaited(*args: Any, **kwargs: Any) -> Any:
             if self.turns is not None and self.book is not None:
                 await self.turns.awaited(tool.name)
-            return await made(*args, **kwargs)
+            return await wrapper(*args, **kwargs)
 
-        return made if tool.generates else awaited if tool.of_coroutine else stand_in
+        return wrapper if tool.generates else awaited if tool.of_coroutine else stand_in
 
-    def _of_function(self, tool: WrappedFunction) -> Callable[..., Any]:
+    def _wrap_function(self, tool: WrappedFunction) -> Callable[..., Any]:
         function, effect, name = tool.function, tool.effect, tool.name
 
         def stand_in(*args: Any, **kwargs: Any) -> Any:
@@ -150,19 +150,19 @@ class FunctionSeam:
             book = self.book
             if book is None:
                 return function(*args, **kwargs)
-            made = CallRecord(tool, args, kwargs)
-            with _Noted(book, made, self._numbering):
-                if (reach := self.plan.candidates(name)) and (attempt := self._met(reach, book, made)):
+            call = CallRecord(tool, args, kwargs)
+            with _Noted(book, call, self._numbering):
+                if (reach := self.plan.candidates(name)) and (attempt := self._met(reach, book, call)):
                     return attempt.result(*at_once(attempt.run()))
                 result = function(*args, **kwargs)
-                made.replied(result)
-                if effect and made.ok and made.done:
-                    book.note_part(made, "effect")
+                call.replied(result)
+                if effect and call.ok and call.done:
+                    book.note_part(call, "effect")
                 return result
 
         return stand_in
 
-    def _of_coroutine(self, tool: WrappedFunction) -> Callable[..., Any]:
+    def _wrap_coroutine(self, tool: WrappedFunction) -> Callable[..., Any]:
         function, effect, name = tool.function, tool.effect, tool.name
 
         async def stand_in(*args: Any, **kwargs: Any) -> Any:
@@ -172,66 +172,66 @@ class FunctionSeam:
             book = self.book
             if book is None:
                 return await function(*args, **kwargs)
-            made = CallRecord(tool, args, kwargs)
-            with _Noted(book, made, self._numbering):
-                if (reach := self.plan.candidates(name)) and (attempt := self._met(reach, book, made)):
+            call = CallRecord(tool, args, kwargs)
+            with _Noted(book, call, self._numbering):
+                if (reach := self.plan.candidates(name)) and (attempt := self._met(reach, book, call)):
                     return attempt.result(*await attempt.run())
                 result = await function(*args, **kwargs)
-                made.replied(result)
-                if effect and made.ok and made.done and not (tool.served and tool.name in book.served):
-                    book.note_part(made, "effect")
+                call.replied(result)
+                if effect and call.ok and call.done and not (tool.served and tool.name in book.served):
+                    book.note_part(call, "effect")
                 return result
 
         return stand_in
 
-    def _of_generator(self, tool: WrappedFunction) -> Callable[..., Any]:
-        begun = self._of_function(tool)
+    def _wrap_generator(self, tool: WrappedFunction) -> Callable[..., Any]:
+        start = self._wrap_function(tool)
 
         def stand_in(*args: Any, **kwargs: Any) -> Any:
-            return (yield from _items(begun(*args, **kwargs)))
+            return (yield from _list_items(start(*args, **kwargs)))
 
         return stand_in
 
-    def _of_async_generator(self, tool: WrappedFunction) -> Callable[..., Any]:
-        async def made(*args: Any, **kwargs: Any) -> Any:
+    def _wrap_async_generator(self, tool: WrappedFunction) -> Callable[..., Any]:
+        async def generate(*args: Any, **kwargs: Any) -> Any:
             return tool.function(*args, **kwargs)
 
-        begun = self._of_coroutine(replace(tool, function=functools.wraps(tool.function)(made)))
+        start = self._wrap_coroutine(replace(tool, function=functools.wraps(tool.function)(generate)))
 
         async def stand_in(*args: Any, **kwargs: Any) -> Any:
-            given = await begun(*args, **kwargs)
+            answer = await start(*args, **kwargs)
             # A fault may have put a list, or a single value, in the generator's place.
-            if hasattr(given, "__aiter__"):
-                async for item in given:
+            if hasattr(answer, "__aiter__"):
+                async for item in answer:
                     yield item
                 return
-            for item in _items(given):
+            for item in _list_items(answer):
                 yield item
 
         return stand_in
 
-    def _met(self, reach: Candidates, book: TrialLog, made: CallRecord) -> _Attempt | None:
+    def _met(self, reach: Candidates, book: TrialLog, call: CallRecord) -> _Attempt | None:
         """The attempt if an injection hits it, else None. Most attempts meet no fault and cost no more than this."""
         memory = self.memory
         with self._numbering:
-            number, attempt, _ = made.place or made.place_among(book.requests, made.began_s)
-            occasion = memory.occasion(made.name, made.name, number, attempt, changes=made.tool.effect)
+            number, attempt, _ = call.place or call.place_among(book.requests, call.began_s)
+            occasion = memory.occasion(call.name, call.name, number, attempt, changes=call.tool.effect)
             if reach.timed:
                 occasion.elapsed_s = self.clock.monotonic() - book.origin
             if reach.reads:
-                occasion.arguments = made.arguments()
+                occasion.arguments = call.arguments()
             decisions = memory.decide(reach, occasion)
         if decisions.hit or self.plan.looks_back:
-            return _Attempt(self, book, made, reach, decisions)
-        made.rolled = decisions.asked
+            return _Attempt(self, book, call, reach, decisions)
+        call.rolled = decisions.asked
         return None
 
 
-def _items(given: Any) -> Iterable[Any]:
+def _list_items(answer: Any) -> Iterable[Any]:
     """The items of a generator's answer. One that a fault has put in its place is one item; None is none."""
-    if given is None:
+    if answer is None:
         return ()
-    return given if isinstance(given, Iterator | list | tuple) else (given,)
+    return answer if isinstance(answer, Iterator | list | tuple) else (answer,)
 
 
 @dataclass(frozen=True)
@@ -263,23 +263,23 @@ class _Attempt(Attempt):
     """One attempt that an injection hits. It suspends only if the function is async."""
 
     def __init__(
-        self, seam: FunctionSeam, book: TrialLog, made: CallRecord, reach: Candidates, decisions: Sequence[Decision],
+        self, seam: FunctionSeam, book: TrialLog, record: CallRecord, reach: Candidates, decisions: Sequence[Decision],
     ) -> None:  # fmt: skip
-        assert made.place is not None
-        self.book, self.made, self.tool = book, made, made.tool
+        assert record.place is not None
+        self.book, self.made, self.tool = book, record, record.tool
         began_s = seam.clock.monotonic()
         elapsed_s = began_s - book.origin
-        number, attempt, nth = made.place
-        identity = request_id(book.trial.header, made.name, made.arguments(), nth)
+        number, attempt, nth = record.place
+        identity = request_id(book.trial.header, record.name, record.arguments(), nth)
         super().__init__(
             Call(
-                made.name,
-                made.name,
+                record.name,
+                record.name,
                 book.key,
                 number,
                 attempt,
                 identity,
-                made.content,
+                record.content,
                 answered_with=self.tool.answered_with,
                 turn=book.requests.turn,
             ),
@@ -293,7 +293,7 @@ class _Attempt(Attempt):
             spent={"calls": book.calls - 1, "seconds": elapsed_s},
             note=book.note,
         )
-        made.rolled = self.faults.rolled
+        record.rolled = self.faults.rolled
         self._kill = seam.kill
 
     async def run(self) -> tuple[Reply | None, Failure | None]:
@@ -318,7 +318,7 @@ class _Attempt(Attempt):
                 self._kill(self.call)
             error = failure.native
             if error is None:
-                error = of_fault(self.tool.errors.failed(self.tool.name, failure.kind), self.book.calls)
+                error = mark_of_fault(self.tool.errors.failed(self.tool.name, failure.kind), self.book.calls)
             try:
                 raise error
             finally:
@@ -328,10 +328,10 @@ class _Attempt(Attempt):
             return reply.native
         if reply.status < 400:  # an answer that is not the function's: its text, or nothing
             return self.tool.errors.text(reply.body.decode("utf-8", "replace"))
-        given = self.tool.errors.refused(self.tool.name, reply.status, reply.error_words)
-        if isinstance(given, Exception):
-            raise of_fault(given, self.book.calls)
-        return given
+        refusal = self.tool.errors.refused(self.tool.name, reply.status, reply.error_words)
+        if isinstance(refusal, Exception):
+            raise mark_of_fault(refusal, self.book.calls)
+        return refusal
 
     # The driver's methods for stories.
 
@@ -359,27 +359,27 @@ class _Attempt(Attempt):
         reply = self.tool.returned(result)
         served = self.tool.served and self.tool.name in self.book.served
         if self.tool.effect and reply.ok and reply.done and not served:
-            text = kept(reply.value)
-            said = text if isinstance(text, Spelt) else brief(text, REPLY_MAX)
-            self.book.note(self.made.effect({"status": 200, "body": said, "headers": {}}))
+            text = abridge_result(reply.value)
+            reply_text = text if isinstance(text, Spelt) else render_brief(text, REPLY_MAX)
+            self.book.note(self.made.effect({"status": 200, "body": reply_text, "headers": {}}))
         return reply
 
     # The record of the finished attempt.
 
     def _finished(self, reply: Reply | None, failure: Failure | None) -> None:
-        made, kind = self.made, failure.kind if failure else None
+        record, kind = self.made, failure.kind if failure else None
         self._memory.guard.over(self.call.target, self.call.request, self.call.attempt)
         if reply or failure or not (self.book.answered and self.book.over):  # else nobody has seen an end of it
             self.observed(reply, failure)
-        own = isinstance(reply, Returned)
+        is_own = isinstance(reply, Returned)
         right = reply.ok if isinstance(reply, Returned) else reply is not None and reply.status < 400
-        made.ok = right and not self.left
-        made.done = getattr(reply, "done", True)
-        made.status = None if reply is None or own else reply.status
-        made.via = "function" if self.sent else "none"
+        record.ok = right and not self.left
+        record.done = getattr(reply, "done", True)
+        record.status = None if reply is None or is_own else reply.status
+        record.via = "function" if self.sent else "none"
         if reply is not None:
-            made.reply = kept(reply.value) if own else Spelt(line_of(reply.body, REPLY_MAX))
+            record.reply = abridge_result(reply.value) if is_own else Spelt(line_of(reply.body, REPLY_MAX))
         if failure is not None and failure.native is not None:
-            made.raised(failure.native)
-        elif not made.ok:
-            made.error = kind or self.left or (CANCELLED if reply is None else own_words(reply.error_words))
+            record.raised(failure.native)
+        elif not record.ok:
+            record.error = kind or self.left or (CANCELLED if reply is None else own_words(reply.error_words))

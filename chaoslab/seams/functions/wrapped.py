@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Protocol
 
 from chaoslab.base.jsonable import UNCHANGING
 from chaoslab.core.exchange import Reply
-from chaoslab.seams.functions.inside import receiver
+from chaoslab.seams.functions.inside import receiver_parameter
 from chaoslab.seams.functions.native_errors import PYTHON, NativeErrors
 
 
@@ -117,18 +117,18 @@ class WrappedFunction:
     @functools.cached_property
     def _keeper(self) -> str:
         """The object parameter of a method that has no other one: its arguments are the object's fields. Else empty."""
-        asked = [] if self._signature is None else [n for n in self._signature.parameters if n not in self.hidden]
-        return "" if asked else "".join(receiver(self.function))
+        parameters = [] if self._signature is None else [n for n in self._signature.parameters if n not in self.hidden]
+        return "" if parameters else "".join(receiver_parameter(self.function))
 
     def arguments(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments by parameter name, with defaults; by position if the call does not fit the signature. Those of
         a method of its class that has no parameters are the fields of its object."""
         if not kwargs and len(args) == len(self.names) and not self.hidden:
             return dict(zip(self.names, args, strict=True))
-        given = self._given(args, kwargs)
-        if self._keeper in given:
-            return {name: value for name, value in fields(given[self._keeper]).items() if name not in self.hidden}
-        return {name: value for name, value in given.items() if name not in self.hidden}
+        bound = self._given(args, kwargs)
+        if self._keeper in bound:
+            return {name: value for name, value in fields_of(bound[self._keeper]).items() if name not in self.hidden}
+        return {name: value for name, value in bound.items() if name not in self.hidden}
 
     def given_again(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any], arguments: Mapping[str, Any]
@@ -157,17 +157,17 @@ class WrappedFunction:
         except TypeError:
             return {**{f"argument {n}": value for n, value in enumerate(args, 1)}, **kwargs}
         bound.apply_defaults()
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for name, value in bound.arguments.items():
             kind = self._signature.parameters[name].kind
             if kind is inspect.Parameter.VAR_KEYWORD:
-                found |= value
+                values |= value
             elif kind is not inspect.Parameter.VAR_POSITIONAL or value:
-                found[name] = value
-        return found
+                values[name] = value
+        return values
 
 
-def fields(thing: Any) -> dict[str, Any]:
+def fields_of(thing: Any) -> dict[str, Any]:
     """The arguments that an object keeps: the fields that its class declares; else the attributes with the names of its
     class's parameters, but for values that may change."""
     kind: Any = type(thing)
@@ -180,5 +180,5 @@ def fields(thing: Any) -> dict[str, Any]:
         names = inspect.signature(kind).parameters
     except (TypeError, ValueError):
         return {}
-    kept = {name: getattr(thing, name, thing) for name in names}
-    return {name: value for name, value in kept.items() if type(value) in UNCHANGING}
+    attributes = {name: getattr(thing, name, thing) for name in names}
+    return {name: value for name, value in attributes.items() if type(value) in UNCHANGING}

@@ -20,10 +20,10 @@ from chaoslab.seams.gateway._upstream import FIELDS_MAX, GatewayAnswer, OwnAnswe
 from chaoslab.seams.gateway.routes import GatewayRoute, proxy_for
 from chaoslab.seams.gateway.shared import HOP, Gateway
 from chaoslab.seams.services.line import ClientEnd, StreamView
-from chaoslab.seams.services.messages import UPGRADED, Fields, HttpRequest, cutter, in_parts
+from chaoslab.seams.services.messages import UPGRADED, Fields, HttpRequest, in_parts, make_cutter
 from chaoslab.seams.services.seam import ServiceAttempt
 from chaoslab.seams.services.wire_bytes import WireBytes
-from chaoslab.wire.http1 import BODILESS, BODY_MAX, HEAD_MAX, HOP_BY_HOP, READ_MAX, chunk, spelt
+from chaoslab.wire.http1 import BODILESS, BODY_MAX, HEAD_MAX, HOP_BY_HOP, READ_MAX, render_chunk, render_head
 
 AT_ONCE = struct.pack("ii", 1, 0)
 """The value of SO_LINGER with which a connection ends in a reset."""
@@ -115,10 +115,10 @@ class Connection(RequestHandler):
             self.say(status, f"this is no HTTP/1.1: {first_line(message)}")
         return SentAnswer(keep_alive=False)  # type: ignore[return-value]  # it has all that is asked of one
 
-    def log_exception(self, *args: Any, **more: Any) -> None:
+    def log_exception(self, *args: Any, **kwargs: Any) -> None:
         """Tells of what fails while there is a client. One may leave while the rest of its upload is thrown away."""
         if self.transport is not None:
-            super().log_exception(*args, **more)
+            super().log_exception(*args, **kwargs)
 
     def reset(self) -> None:
         """Ends it without a word, as a process that dies does: its client reads a reset."""
@@ -126,10 +126,10 @@ class Connection(RequestHandler):
             self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
             self.transport.abort()
 
-    def say(self, status: int, words: str | dict[str, Any]) -> SentAnswer:
+    def say(self, status: int, content: str | dict[str, Any]) -> SentAnswer:
         """Answers with the gateway's own words, or JSON, and nothing comes after."""
         if self.transport is not None:
-            self.transport.write(OwnAnswer(status, words).spelt())
+            self.transport.write(OwnAnswer(status, content).spelt())
         return SentAnswer(keep_alive=False)
 
     @property
@@ -185,26 +185,26 @@ class Exchange:
             self.gone()
         elif self._line.left:
             self.half_closed()
-        how: str | None = None
+        failure_kind: str | None = None
         goes_on = False
         try:
             goes_on = await self._answered(attempt)
         except Failure as failure:
-            how = failure.kind
+            failure_kind = failure.kind
         except OSError:
-            how = "left"
+            failure_kind = "left"
         # A fault of silence: the line stays open until the client gives up, or nobody could wait any longer.
-        if how == "timed_out" and not self._lapsed and not self._gone:
+        if failure_kind == "timed_out" and not self._lapsed and not self._gone:
             await self.wait(self._gateway.seam.timeout_s)
-        self._gateway.ended(attempt, self._seen("left" if how == "timed_out" else how))
+        self._gateway.ended(attempt, self._seen("left" if failure_kind == "timed_out" else failure_kind))
         if self._leaving is not None:
             self._leaving.cancel()
         if self._upstream is not None:
             clean = self._answer is not None and self._answer.clean
             goes_on = await self._upstream.done(clean=clean) and goes_on
-        if how == "reset":
+        if failure_kind == "reset":
             self._line.reset()
-        elif how is not None:
+        elif failure_kind is not None:
             self._line.force_close()
         self._answer = self._asking = None
         del self._attempt  # circles would wait for the collector, which costs a tenth of a request
@@ -225,24 +225,30 @@ class Exchange:
             started, status = [(str(answer.status), answer.fields)], answer.status
             wait = answer.measured or attempt.message is not None
             ready = await answer.begin(attempt.taking(started), wait=wait)
-        own = self._answer
-        reason = own.reason if own is not None and own.status == status else phrase(status, "")
-        send = self._switched if status == UPGRADED else self._sent
+        upstream_answer = self._answer
+        reason = (
+            upstream_answer.reason
+            if upstream_answer is not None and upstream_answer.status == status
+            else phrase(status, "")
+        )
+        send = self._pass_websocket if status == UPGRADED else self._sent
         return await send(status, started[0][1], reason, ready, parts)
 
-    async def _switched(self, status: int, fields: Fields, reason: str, ready: bytes | None, parts: Parts) -> bool:
+    async def _pass_websocket(
+        self, status: int, fields: Fields, reason: str, ready: bytes | None, parts: Parts
+    ) -> bool:
         """Passes on what both sides of a WebSocket say, until one of them ends it."""
         assert self._upstream is not None
-        service, said = self._upstream.protocol, Switched(self._line).stream
+        service, stream = self._upstream.protocol, Switched(self._line).stream
         assert service is not None
 
         async def ask() -> None:
             with suppress(OSError):
-                while part := await said.readany():
-                    self._said_goodbye = self._said_goodbye or part[0] & 0xF == _CLOSES
+                while piece := await stream.readany():
+                    self._said_goodbye = self._said_goodbye or piece[0] & 0xF == _CLOSES
                     if service.transport is None:
                         return
-                    service.transport.write(part)
+                    service.transport.write(piece)
                     await service._drain_helper()
             service.close()
 
@@ -254,14 +260,14 @@ class Exchange:
             self._upstream.close()
             self._line.force_close()
 
-    async def _sent(self, status: int, given: Fields, reason: str, ready: bytes | None, parts: Parts) -> bool:
+    async def _sent(self, status: int, answer_fields: Fields, reason: str, ready: bytes | None, parts: Parts) -> bool:
         """Sends an answer; True if the connection may be used again. `ready`: the beginning of its body; None: the head
         waits for the first part. Raises Failure: the answer breaks off. OSError: the client has gone."""
         method, upgraded = self._attempt.request.method, status == UPGRADED
         if ready is None:
             ready = await parts.take() or b""
         fields, closes, measured = list[tuple[str, str]](), self._closes, False
-        for field in given:
+        for field in answer_fields:
             name = field[0].lower()
             closes = closes or (name == "connection" and field[1] == "close")
             measured = measured or name == "content-length"
@@ -276,11 +282,11 @@ class Exchange:
             closes = True
         if closes and not upgraded:
             fields.append(("Connection", "close"))
-        head = spelt(f"HTTP/1.1 {status} {reason}", self._rewriting.answered(fields))
+        head = render_head(f"HTTP/1.1 {status} {reason}", self._rewriting.answered(fields))
         self._head = len(head)
-        self._told = status, given, []
-        if upgraded or in_parts(given):
-            self._stream = StreamView(self._attempt.began_s, cutter(status, given))
+        self._told = status, answer_fields, []
+        if upgraded or in_parts(answer_fields):
+            self._stream = StreamView(self._attempt.began_s, make_cutter(status, answer_fields))
         write = self._send if self._wire is None else self._write
         if bodiless:
             await write(head, b"")
@@ -288,37 +294,37 @@ class Exchange:
             while await parts.take() is not None:
                 pass
             return not closes
-        await write(head + (chunk(ready) if chunked and ready else ready), ready)
-        while (part := await parts.take()) is not None:
-            if part:
-                await write(chunk(part) if chunked else part, part)
+        await write(head + (render_chunk(ready) if chunked and ready else ready), ready)
+        while (piece := await parts.take()) is not None:
+            if piece:
+                await write(render_chunk(piece) if chunked else piece, piece)
         if chunked:
             await write(b"0\r\n\r\n", b"")
         elif self._wire is not None and (upgraded or not measured):
             await self._wire.end()
         return not closes
 
-    async def _write(self, data: bytes, part: bytes) -> None:
-        """Sends bytes over the wire of the faults; `part` of them is the body's."""
+    async def _write(self, data: bytes, body: bytes) -> None:
+        """Sends bytes over the wire of the faults; `body` of them is the body's."""
         assert self._wire is not None
         self._given += len(data)
-        if part:
+        if body:
             end = self._given - self._tail
-            self._bodies.append((end - len(part), end))
+            self._bodies.append((end - len(body), end))
         await self._wire.send(data)
 
     async def _send_piece(self, piece: bytes) -> None:
         """Sends a piece that came over the wire."""
-        at, part = self._size, b""
+        at, body = self._size, b""
         while self._bodies and self._bodies[0][0] < at + len(piece):
             begin, end = self._bodies[0]
-            part += piece[max(0, begin - at) : end - at]
+            body += piece[max(0, begin - at) : end - at]
             if end > at + len(piece):
                 break
             self._bodies.popleft()
-        await self._send(piece, part)
+        await self._send(piece, body)
 
-    async def _send(self, data: bytes, part: bytes) -> None:
+    async def _send(self, data: bytes, body: bytes) -> None:
         line = self._line.transport
         if line is None or line.is_closing():
             self._gone = True
@@ -336,10 +342,10 @@ class Exchange:
         self._size += len(data)
         assert self._told is not None
         if self._kept < self._attempt.reads and self._told[0] != UPGRADED:
-            self._kept += len(part)
-            self._told[2].append(part)
-        if self._stream is not None and part:
-            self._stream.took(part, self._attempt.clock.monotonic())
+            self._kept += len(body)
+            self._told[2].append(body)
+        if self._stream is not None and body:
+            self._stream.took(body, self._attempt.clock.monotonic())
 
     def _seen(self, error: str | None) -> ClientEnd:
         """The end of the exchange on the client's side."""

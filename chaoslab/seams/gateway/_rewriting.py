@@ -19,18 +19,18 @@ class Rewriting:
     "http://127.0.0.1:8888/crm"; `own`: the route's own."""
 
     def __init__(
-        self, route: GatewayRoute, own: str, routes: Mapping[str, GatewayRoute], prefixes: Mapping[str, str]
+        self, route: GatewayRoute, address: str, routes: Mapping[str, GatewayRoute], prefixes: Mapping[str, str]
     ) -> None:
-        self._route, self._own, self._routes, self._prefixes = route, own, routes, prefixes
+        self._route, self._own, self._routes, self._prefixes = route, address, routes, prefixes
 
     def answered(self, fields: Fields) -> Fields:
         """The fields of an answer as the client gets them."""
         if self._own == self._route.url:
             return fields
         return [
-            (name, each)
+            (name, rewritten)
             for name, value in fields
-            for each in (self._values(name.lower(), value) if name.lower() in _REWRITTEN else (value,))
+            for rewritten in (self._values(name.lower(), value) if name.lower() in _REWRITTEN else (value,))
         ]
 
     def _values(self, name: str, value: str) -> Iterable[str]:
@@ -38,15 +38,15 @@ class Rewriting:
         client that holds to that takes the first alone, since loopback is secure to it. Any other one, as in Python,
         takes the second in its place, and would send the first to nobody over plain HTTP."""
         if name != "set-cookie":
-            return (self._field(name, value),)
+            return (self._rewrite_field(name, value),)
         secure = value.lstrip().lower().startswith(("__host-", "__secure-"))
         return dict.fromkeys((self._cookie(value, secure=secure), self._cookie(value)))
 
-    def _field(self, name: str, value: str) -> str:
+    def _rewrite_field(self, name: str, value: str) -> str:
         if name in _ADDRESSES:
             return self.address(value)
-        if name == "refresh" and (found := _REFRESH.fullmatch(value)):
-            return f"{found[1]}{found[2]}{self.address(found[3])}{found[2]}"
+        if name == "refresh" and (match := _REFRESH.fullmatch(value)):
+            return f"{match[1]}{match[2]}{self.address(match[3])}{match[2]}"
         return value
 
     def address(self, url: str) -> str:
@@ -81,17 +81,17 @@ class Rewriting:
         """A cookie for the gateway's host and the route's path, over plain HTTP unless it is to stay `secure`. One of
         __Host- is for all paths."""
         pair, *attributes = value.split(";")
-        kept = [pair]
-        for each in attributes:
-            name, equals, said = each.partition("=")
-            known = name.strip().lower()
-            if known == "domain" or (known == "secure" and self._route.scheme == "https" and not secure):
+        parts = [pair]
+        for attribute in attributes:
+            name, equals, text = attribute.partition("=")
+            key = name.strip().lower()
+            if key == "domain" or (key == "secure" and self._route.scheme == "https" and not secure):
                 continue
-            if known == "path" and said.strip().startswith("/") and not pair.lstrip().lower().startswith("__host-"):
-                path, base = said.strip(), self._route.base
+            if key == "path" and text.strip().startswith("/") and not pair.lstrip().lower().startswith("__host-"):
+                path, base = text.strip(), self._route.base
                 inner = self._path(self._route, path)
                 if inner is None:
                     inner = "" if (base + "/").startswith(path.rstrip("/") + "/") else path
-                each = f"{name}{equals}{(urlsplit(self._own).path + inner).rstrip('/') or '/'}"
-            kept.append(each)
-        return ";".join(kept)
+                attribute = f"{name}{equals}{(urlsplit(self._own).path + inner).rstrip('/') or '/'}"
+            parts.append(attribute)
+        return ";".join(parts)

@@ -33,11 +33,11 @@ from aiohttp.web_protocol import RequestPayloadError
 from chaoslab.base.phrases import phrase
 from chaoslab.core.exchange import Failure
 from chaoslab.core.stream import EVENT_STREAM, IN_LINES, Parts
-from chaoslab.seams.gateway.routes import CONNECT_S, PORTS, GatewayRoute, joined
+from chaoslab.seams.gateway.routes import CONNECT_S, PORTS, GatewayRoute, join_host_port
 from chaoslab.seams.services.effects import SAFE
 from chaoslab.seams.services.messages import UPGRADED
 from chaoslab.seams.services.seam import Take as Taking
-from chaoslab.wire.http1 import CHUNKED, HEAD_MAX, HOP_BY_HOP, PART_MAX, READ_MAX, Fields, chunk, spelt
+from chaoslab.wire.http1 import CHUNKED, HEAD_MAX, HOP_BY_HOP, PART_MAX, READ_MAX, Fields, render_chunk, render_head
 
 HASTY_S = 1.0
 """The time within which a service that keeps its connections does not close one, in seconds."""
@@ -159,23 +159,23 @@ class Upstream:
     ) -> GatewayAnswer:
         """Sends a request and reads the head of its answer, or says why there is none. `body`: its body, or the
         beginning of it, with `rest`; `length`: of all of it in bytes, or CHUNKED."""
-        head = head_for(self.route, method, target, fields, length)
+        head = build_head(self.route, method, target, fields, length)
         if self._proxy.hostname and self.route.scheme == "http":
-            first, others = head.split(b"\r\n", 1)
+            first, rest_of_head = head.split(b"\r\n", 1)
             absolute = first.replace(b" ", b" http://" + self.route.authority.encode(), 1)
-            head = absolute + b"\r\n" + spelt("", credentials(self._proxy))[2:-2] + others
+            head = absolute + b"\r\n" + render_head("", credentials(self._proxy))[2:-2] + rest_of_head
         while True:
-            kept = False
+            is_kept = False
             try:
-                kept = await self._connected()
+                is_kept = await self._connected()
                 return await self._asked(method, head, body, rest, chunked=length == CHUNKED)
             except _ERRORS as error:
                 self.close()
-                stale = kept and rest is None and isinstance(error, _LOST)
+                stale = is_kept and rest is None and isinstance(error, _LOST)
                 if stale:  # the service has closed the kept connection meanwhile
                     self._closed_by_service()
                 if not stale or method not in SAFE:  # it may have done the work
-                    return self._broken(error)
+                    return self._describe_failure(error)
 
     async def _connected(self) -> bool:
         """Makes a connection unless there is one, which is True."""
@@ -185,13 +185,13 @@ class Upstream:
             self.close()
         if self.protocol is not None:
             return True
-        host, port = by_way_of(route, self._proxy)
-        given: dict[str, Any] = {"host": host, "port": port}
+        host, port = address_through(route, self._proxy)
+        options: dict[str, Any] = {"host": host, "port": port}
         async with asyncio.timeout(CONNECT_S):
             if route.scheme == "https":
-                given = {"sock": await connected(route, self._proxy)} if self._proxy.hostname else given
-                given |= {"ssl": _context(), "server_hostname": route.host}
-            _, self.protocol = await loop.create_connection(lambda: _Protocol(loop), **given)
+                options = {"sock": await connect(route, self._proxy)} if self._proxy.hostname else options
+                options |= {"ssl": _context(), "server_hostname": route.host}
+            _, self.protocol = await loop.create_connection(lambda: _Protocol(loop), **options)
         return False
 
     def _closed_by_service(self) -> None:
@@ -212,7 +212,7 @@ class Upstream:
         protocol.read_timeout = self._timeout_s
         protocol.at_head = True
         last = b"0\r\n\r\n" if chunked and rest is None else b""
-        sent = chunk(body) if chunked and body else body
+        sent = render_chunk(body) if chunked and body else body
         if len(sent) > PART_MAX:  # which costs less than the copies of it
             _write(protocol, head)
             _write(protocol, memoryview(sent))
@@ -222,7 +222,7 @@ class Upstream:
         if rest is None:
             protocol.start_timeout()
         else:
-            self._pump = asyncio.ensure_future(self._pumped(protocol, rest, chunked=chunked))
+            self._pump = asyncio.ensure_future(self._pump_body(protocol, rest, chunked=chunked))
         while True:
             message, payload = await protocol.read()
             if message.code >= 200 or message.code == UPGRADED:
@@ -231,12 +231,12 @@ class Upstream:
                     protocol.read_timeout = None
                 return ServiceAnswer(self, protocol, message, payload)
 
-    async def _pumped(self, protocol: _Protocol, rest: Take, *, chunked: bool) -> bool:
+    async def _pump_body(self, protocol: _Protocol, rest: Take, *, chunked: bool) -> bool:
         """Sends the rest of a body while the answer may come already. True if all of it was sent."""
         with suppress(OSError, RequestPayloadError):
-            while (part := await rest()) is not None:
+            while (piece := await rest()) is not None:
                 await protocol._drain_helper()
-                _write(protocol, chunk(part) if chunked else part)
+                _write(protocol, render_chunk(piece) if chunked else piece)
             if chunked:
                 _write(protocol, b"0\r\n\r\n")
             protocol.start_timeout()
@@ -268,17 +268,19 @@ class Upstream:
             with suppress(OSError):
                 self.protocol.transport.get_extra_info("socket").shutdown(socket.SHUT_WR)
 
-    def _broken(self, error: BaseException) -> OwnAnswer:
-        said = f"the upstream {self.route.name} ({self.route.url})"
+    def _describe_failure(self, error: BaseException) -> OwnAnswer:
+        subject = f"the upstream {self.route.name} ({self.route.url})"
         if isinstance(error, ssl.SSLError):
-            return OwnAnswer(502, f"{said} refuses TLS: {getattr(error, 'verify_message', None) or in_words(error)}")
+            return OwnAnswer(
+                502, f"{subject} refuses TLS: {getattr(error, 'verify_message', None) or describe_exception(error)}"
+            )
         if isinstance(error, asyncio.TimeoutError):
-            return OwnAnswer(504, f"{said} did not answer within {self._timeout_s:g} s")
+            return OwnAnswer(504, f"{subject} did not answer within {self._timeout_s:g} s")
         if isinstance(error, http_exceptions.HttpProcessingError):
-            return OwnAnswer(502, f"{said} does not speak HTTP/1.1: {first_line(error.message)}")
+            return OwnAnswer(502, f"{subject} does not speak HTTP/1.1: {first_line(error.message)}")
         if isinstance(error, socket.gaierror):
-            return OwnAnswer(502, f"{said} is not found: {error.strerror}")
-        return OwnAnswer(502, f"{said} gave no answer: {why(error)}")
+            return OwnAnswer(502, f"{subject} is not found: {error.strerror}")
+        return OwnAnswer(502, f"{subject} gave no answer: {describe_error(error)}")
 
     def close(self) -> None:
         protocol, self.protocol = self.protocol, None
@@ -289,17 +291,17 @@ class Upstream:
             self._pump = None
 
 
-def first_line(words: str) -> str:
+def first_line(message: str) -> str:
     """The first line of what is wrong with a head or a body, without the excerpt that follows it."""
-    return words.strip().splitlines()[0].rstrip(":")
+    return message.strip().splitlines()[0].rstrip(":")
 
 
-def in_words(error: Exception) -> str:
+def describe_exception(error: Exception) -> str:
     """The reason that OpenSSL gives, as in "wrong version number"."""
     return (getattr(error, "reason", None) or str(error)).lower().replace("_", " ")
 
 
-def why(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """The reason that the system gives, in words."""
     if isinstance(error, OSError):
         # Where asyncio tried several addresses, the number stands in the text alone.
@@ -317,22 +319,22 @@ def _write(protocol: ResponseHandler, data: bytes | memoryview) -> None:
     protocol.transport.write(data)
 
 
-def by_way_of(route: GatewayRoute, proxy: SplitResult) -> tuple[str, int]:
+def address_through(route: GatewayRoute, proxy: SplitResult) -> tuple[str, int]:
     """The host and the port to connect to for a route's service."""
     return (proxy.hostname, proxy.port or PORTS["http"]) if proxy.hostname else (route.host, route.port)
 
 
-async def connected(route: GatewayRoute, proxy: SplitResult, *marks: tuple[str, str]) -> socket.socket:
+async def connect(route: GatewayRoute, proxy: SplitResult, *marks: tuple[str, str]) -> socket.socket:
     """A connection to a route's service, through the proxy on the way, if there is one. `marks`: fields that it is
     sent. Raises OSError: there is none."""
-    loop, (host, port) = asyncio.get_running_loop(), by_way_of(route, proxy)
+    loop, (host, port) = asyncio.get_running_loop(), address_through(route, proxy)
     line = await start_connection(await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM))
     try:
         if proxy.hostname:
-            where = joined(route.host, route.port)
-            fields = [("Host", where), *credentials(proxy), *marks]
-            await loop.sock_sendall(line, spelt(f"CONNECT {where} HTTP/1.1", fields))
-            first = (await head_of(line)).split(b"\r\n")[0].decode("latin-1")
+            target = join_host_port(route.host, route.port)
+            fields = [("Host", target), *credentials(proxy), *marks]
+            await loop.sock_sendall(line, render_head(f"CONNECT {target} HTTP/1.1", fields))
+            first = (await read_head(line)).split(b"\r\n")[0].decode("latin-1")
             status = first.split(" ")[1:2] or [first]
             if status != ["200"]:
                 raise OSError(0, f"the proxy {proxy.hostname} says {status[0][:20]}")
@@ -342,7 +344,7 @@ async def connected(route: GatewayRoute, proxy: SplitResult, *marks: tuple[str, 
     return line
 
 
-async def readable(line: socket.socket) -> None:
+async def wait_readable(line: socket.socket) -> None:
     """Waits until something comes on a connection, which stays there."""
     loop, ready = asyncio.get_running_loop(), asyncio.Event()
     loop.add_reader(line, ready.set)
@@ -352,11 +354,11 @@ async def readable(line: socket.socket) -> None:
         loop.remove_reader(line)
 
 
-async def head_of(line: socket.socket) -> bytes:
+async def read_head(line: socket.socket) -> bytes:
     """The head that comes on a connection, and no byte of what follows it. Raises OSError: there is none."""
     head, end = b"", -1
     while end < 0:
-        await readable(line)
+        await wait_readable(line)
         coming, before = line.recv(HEAD_MAX, socket.MSG_PEEK), head[-3:]
         end = (before + coming).find(b"\r\n\r\n")
         head += line.recv(len(coming) if end < 0 else end + 4 - len(before))
@@ -372,11 +374,15 @@ UPGRADE = "websocket"
 service answers the request in HTTP/1.1 then."""
 
 
-def head_for(route: GatewayRoute, method: str, target: str, fields: Fields, length: int) -> bytes:
+def build_head(route: GatewayRoute, method: str, target: str, fields: Fields, length: int) -> bytes:
     """The head of a request as a route's service gets it."""
     named = [value for name, value in fields if name.lower() == "connection"]
-    own = _OWN | {each.strip().lower() for value in named for each in value.split(",")} if named else _OWN
-    sent = [("Host", route.authority), *[field for field in fields if field[0].lower() not in own]]
+    excluded = (
+        _OWN | {name_of_field.strip().lower() for value in named for name_of_field in value.split(",")}
+        if named
+        else _OWN
+    )
+    sent = [("Host", route.authority), *[field for field in fields if field[0].lower() not in excluded]]
     upgrades = [field for field in fields if field[0].lower() == "upgrade" and field[1].strip().lower() == UPGRADE]
     if upgrades and any("upgrade" in value.lower() for value in named):
         sent += [("Connection", "Upgrade"), *upgrades]
@@ -384,7 +390,7 @@ def head_for(route: GatewayRoute, method: str, target: str, fields: Fields, leng
         sent.append(("Transfer-Encoding", "chunked"))
     elif length or method in ("POST", "PUT", "PATCH"):
         sent.append(("Content-Length", str(length)))
-    return spelt(f"{method} {route.base}{target} HTTP/1.1", sent)
+    return render_head(f"{method} {route.base}{target} HTTP/1.1", sent)
 
 
 def credentials(proxy: SplitResult) -> Fields:
@@ -417,32 +423,32 @@ class GatewayAnswer(Parts):
     async def begin(self, taking: Taking, *, wait: bool) -> bytes:
         """The part that has come already, or the first one if it may `wait` for it. Its failure is told by `take`.
         `taking` is given each part first."""
-        self._taking, part = taking, self.ready() or None
-        if part is None and wait:
+        self._taking, piece = taking, self.ready() or None
+        if piece is None and wait:
             try:
-                part = await self.coming()
-                self._over = part is None
+                piece = await self.coming()
+                self._over = piece is None
             except Failure as broke:
-                part, self._broke = b"", broke
-        taking(part if wait else part or b"")
-        return part or b""
+                piece, self._broke = b"", broke
+        taking(piece if wait else piece or b"")
+        return piece or b""
 
     async def take(self) -> bytes | None:
         if self._broke is not None:
             raise self._broke
         if self._over:
             return None
-        part = await self.coming()
-        self._over = part is None
+        piece = await self.coming()
+        self._over = piece is None
         if self._taking is not None:
-            self._taking(part)
-        return part
+            self._taking(piece)
+        return piece
 
     async def whole(self) -> tuple[int, Fields, bytes]:
         """The whole answer. Raises Failure: it broke off."""
         parts = []
-        while (part := await self.take()) is not None:
-            parts.append(part)
+        while (piece := await self.take()) is not None:
+            parts.append(piece)
         return self.status, self.fields, b"".join(parts)
 
     def parts(self) -> Parts:
@@ -476,16 +482,16 @@ class ServiceAnswer(GatewayAnswer):
 
     async def coming(self) -> bytes | None:
         try:
-            part, more, broke = b"", self._chunked, False
-            while more and not part:
-                part, more = await self._payload.readchunk()
-            part = part or await self._payload.readany()
+            piece, has_more, broke = b"", self._chunked, False
+            while has_more and not piece:
+                piece, has_more = await self._payload.readchunk()
+            piece = piece or await self._payload.readany()
         except TimeoutError:
             raise Failure("timed_out") from None
         except (*_ERRORS, RuntimeError):  # the last: it broke off between two parts
-            part, broke = self._payload._read_nowait(-1), True  # what came before the end
-        if part:
-            return part
+            piece, broke = self._payload._read_nowait(-1), True  # what came before the end
+        if piece:
+            return piece
         if broke or (self._endless and self._protocol.lost is not None):
             raise Failure("reset" if isinstance(self._protocol.lost, ConnectionResetError) else "closed")
         self.clean = True
@@ -495,15 +501,17 @@ class ServiceAnswer(GatewayAnswer):
 class OwnAnswer(GatewayAnswer):
     """An answer of the gateway's own, in place of a service's."""
 
-    def __init__(self, status: int, words: str | dict[str, Any]) -> None:
-        self._left = body = json.dumps({"error": words} if isinstance(words, str) else words).encode()
+    def __init__(self, status: int, content: str | dict[str, Any]) -> None:
+        self._left = body = json.dumps({"error": content} if isinstance(content, str) else content).encode()
         self.status, self.reason = status, phrase(status, "")
         self.fields: Fields = [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
 
     def spelt(self) -> bytes:
         """The answer as the last one on its connection."""
-        return spelt(f"HTTP/1.1 {self.status} {self.reason}", [*self.fields, ("Connection", "close")]) + self.ready()
+        return (
+            render_head(f"HTTP/1.1 {self.status} {self.reason}", [*self.fields, ("Connection", "close")]) + self.ready()
+        )
 
     def ready(self) -> bytes:
-        left, self._left = self._left, b""
-        return left
+        body, self._left = self._left, b""
+        return body

@@ -52,8 +52,8 @@ class FailureShare:
         self._steps[-1][2] += failed
         while now_s - self._steps[0][0] > self._over_s:
             self._steps.popleft()
-        made = sum(each[1] for each in self._steps)
-        return sum(each[2] for each in self._steps) / made if made >= RATED_MIN else 0.0
+        count = sum(step[1] for step in self._steps)
+        return sum(step[2] for step in self._steps) / count if count >= RATED_MIN else 0.0
 
 
 @dataclass
@@ -71,7 +71,7 @@ class Controls:
 
     def __post_init__(self) -> None:
         self.seam.limit = self.limited
-        self._named = {each.name: each for each in self.seam.plan.injections}
+        self._named = {injection.name: injection for injection in self.seam.plan.injections}
         self._told = self._over = ""
         self._left: dict[int, Candidates] = {}
         self.now: Callable[[], float] = self.seam.clock.monotonic
@@ -80,16 +80,18 @@ class Controls:
 
     def limited(self, reach: Candidates) -> Candidates:
         """Those of the injections that may hit now."""
-        why = self._ended()
-        if why and why != self._told:
-            self._told = why
-            self.tell(f"no more faults: {why}")
-        if why or self.paused:
+        reason = self._ended()
+        if reason and reason != self._told:
+            self._told = reason
+            self.tell(f"no more faults: {reason}")
+        if reason or self.paused:
             return _NONE
         if not self.off and not self.chances:
             return reach
         if id(reach) not in self._left:  # the memory of a trial knows them by their identity, and keeps them
-            self._left[id(reach)] = Candidates(self._now(each) for each in reach if each.name not in self.off)
+            self._left[id(reach)] = Candidates(
+                self._now(injection) for injection in reach if injection.name not in self.off
+            )
         return self._left[id(reach)]
 
     def pass_on(self) -> None:
@@ -105,15 +107,15 @@ class Controls:
         none."""
         return self._ended() or self.seam.memory.guard.ended()
 
-    def saw(self, seen: ClientEnd) -> None:
+    def saw(self, end: ClientEnd) -> None:
         """Takes the end of a request on its client's side."""
         if self._rate is None or self.bounds.stop_if is None:
             return
-        most, over_s = self.bounds.stop_if
-        failed = seen.answer is None or seen.answer[0] >= 400 or seen.error is not None
+        share_max, over_s = self.bounds.stop_if
+        failed = end.answer is None or end.answer[0] >= 400 or end.error is not None
         share = self._rate.add(self.now(), failed=failed)
-        if share > most and not self._over:
-            self._over = f"{share:.0%} of the requests failed (--stop-if error_rate > {most:g} over {over_s:g} s)"
+        if share > share_max and not self._over:
+            self._over = f"{share:.0%} of the requests failed (--stop-if error_rate > {share_max:g} over {over_s:g} s)"
 
     def _now(self, injection: Injection) -> Injection:
         chance = self.chances.get(injection.name)
@@ -133,7 +135,7 @@ class Controls:
         return self._over
 
     def _made(self) -> int:
-        return sum(met.times for met in self.seam.memory.met.values())
+        return sum(counts.times for counts in self.seam.memory.met.values())
 
     def answer_to(self, method: str, path: str) -> Answer:
         """The answer to a request at the control's path: status and JSON."""
@@ -161,7 +163,7 @@ class Controls:
                 self.tell(f"control: '{name}' is {way}")
             case "POST", ["faults", name, "chance", text]:
                 try:
-                    chance = parsers.bounded(text, 0.0, 1.0, "a chance from 0 to 1")
+                    chance = parsers.parse_bounded(text, 0.0, 1.0, "a chance from 0 to 1")
                 except ValueError as error:
                     return 400, {"error": f"{text[:60]!r} should be {error}"}
                 if not self._named[name].may_hit:
@@ -178,8 +180,8 @@ class Controls:
         }  # fmt: skip
 
     def _fault(self, name: str) -> dict[str, Any]:
-        met = self.seam.memory.met.get(name)
+        counts = self.seam.memory.met.get(name)
         return {
             "name": name, "on": name not in self.off, "chance": self._now(self._named[name]).chance,
-            "hits": met.times if met is not None else 0,
+            "hits": counts.times if counts is not None else 0,
         }  # fmt: skip

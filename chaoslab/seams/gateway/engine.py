@@ -19,7 +19,7 @@ from chaoslab.seams.gateway._connection import Connection, Exchange, SentAnswer
 from chaoslab.seams.gateway._rewriting import Rewriting
 from chaoslab.seams.gateway._upstream import Take, first_line
 from chaoslab.seams.gateway.controls import PATH
-from chaoslab.seams.gateway.routes import GatewayRoute, unknown
+from chaoslab.seams.gateway.routes import GatewayRoute, describe_unknown
 from chaoslab.seams.gateway.shared import HOP, Gateway
 from chaoslab.seams.services.messages import HttpRequest
 from chaoslab.wire.http1 import BODY_MAX, CHUNKED
@@ -57,12 +57,12 @@ class Server(web.Server):
         return SentAnswer(keep_alive=False)
 
     def led(
-        self, line: Connection, method: str, target: str, said: Mapping[str, str], *, old: bool
+        self, line: Connection, method: str, target: str, head: Mapping[str, str], *, old: bool
     ) -> tuple[GatewayRoute, str, Rewriting] | SentAnswer:
-        """The route of a request, its path there and the rewriting of the answer; or the gateway's own answer. `said`:
+        """The route of a request, its path there and the rewriting of the answer; or the gateway's own answer. `head`:
         the request's fields, by their names in lower case; `old`: it is in HTTP/1.0."""
-        host, gateway = said.get("host", ""), self._gateway
-        if (host or not old) and (refused := refusal(said.get("origin", ""), host.lower())) is not None:
+        host, gateway = head.get("host", ""), self._gateway
+        if (host or not old) and (refused := refuse_origin(head.get("origin", ""), host.lower())) is not None:
             return line.say(403, refused)
         if (
             not self._only
@@ -73,12 +73,16 @@ class Server(web.Server):
             with gateway.lock:
                 status, answer = controls.answer_to(method, target)
             return line.say(status, answer)
-        name, path = split(target, self._only)
+        name, path = split_target(target, self._only)
         if name not in gateway.routes:
-            return line.say(404, unknown(name, gateway.routes))
-        own = f"http://{host}" if host else gateway.addresses.get(self._only, gateway.address)
-        own = own if self._only else f"{own}/{name}"
-        return gateway.routes[name], path, Rewriting(gateway.routes[name], own, gateway.routes, gateway.prefixes)
+            return line.say(404, describe_unknown(name, gateway.routes))
+        own_address = f"http://{host}" if host else gateway.addresses.get(self._only, gateway.address)
+        own_address = own_address if self._only else f"{own_address}/{name}"
+        return (
+            gateway.routes[name],
+            path,
+            Rewriting(gateway.routes[name], own_address, gateway.routes, gateway.prefixes),
+        )
 
     async def _answered(self, request: web.BaseRequest, line: Connection) -> SentAnswer:
         fields = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.raw_headers]
@@ -102,15 +106,15 @@ class Server(web.Server):
         head, known = (request.method, path, list(request.raw_headers)), b""
         exchange = Exchange(self._gateway, line, request, route, rewriting, length)
         if unnamed:
-            exchange.rest = _rest(request.content)
+            exchange.rest = _take_rest(request.content)
         elif length and not request.content.is_eof() and self._gateway.passes(route.name, said.get("content-type", "")):
             known = await exchange.pass_on(HttpRequest(*head, b""), request.content)
         elif length:
-            exchange.body, exchange.rest = await _read(request.content)
+            exchange.body, exchange.rest = await _read_body(request.content)
             known = b"" if exchange.rest else exchange.body
-        asked = HttpRequest(*head, known)
-        asked.__dict__["fields"] = fields  # which were read already
-        attempt = self._gateway.attempt_of(route.name, asked, exchange)
+        http_request = HttpRequest(*head, known)
+        http_request.__dict__["fields"] = fields  # which were read already
+        attempt = self._gateway.attempt_of(route.name, http_request, exchange)
         if attempt is None:
             exchange.give_up()
             raise ConnectionResetError
@@ -125,7 +129,7 @@ class Server(web.Server):
         return SentAnswer(keep_alive=goes_on and (not line.left or line.asked_more))
 
 
-def split(target: str, only: str) -> tuple[str, str]:
+def split_target(target: str, only: str) -> tuple[str, str]:
     """The route's name and the rest of the path. `only`: the route of the port, whose name no path has."""
     if target.startswith(("http://", "https://")):  # as to a proxy
         target = "/" + target.split("/", 3)[3] if target.count("/") > 2 else "/"
@@ -136,7 +140,7 @@ def split(target: str, only: str) -> tuple[str, str]:
     return name, f"/{rest}{mark}{query}"
 
 
-def refusal(origin: str, host: str) -> str | None:
+def refuse_origin(origin: str, host: str) -> str | None:
     """The words for a request that a browser makes for a page, or one under a foreign name; None for any other. `host`:
     in lower case."""
     name = _name_of(host)
@@ -152,20 +156,20 @@ def _name_of(host: str) -> str:
     return (host.rpartition(":")[0] if ":" in host.rpartition("]")[2] else host).removesuffix(".")
 
 
-async def _read(content: StreamReader) -> tuple[bytes, Take | None]:
+async def _read_body(content: StreamReader) -> tuple[bytes, Take | None]:
     """The body, or its beginning and what gives the rest if it is larger than what is kept."""
-    kept, size = list[bytes](), 0
+    pieces, size = list[bytes](), 0
     while size <= BODY_MAX:
-        part = await content.readany()
-        if not part:
-            return b"".join(kept), None
-        kept.append(part)
-        size += len(part)
+        piece = await content.readany()
+        if not piece:
+            return b"".join(pieces), None
+        pieces.append(piece)
+        size += len(piece)
 
-    return b"".join(kept), _rest(content)
+    return b"".join(pieces), _take_rest(content)
 
 
-def _rest(content: StreamReader) -> Take:
+def _take_rest(content: StreamReader) -> Take:
     async def rest() -> bytes | None:
         return await content.readany() or None
 
@@ -173,7 +177,9 @@ def _rest(content: StreamReader) -> Take:
 
 
 @contextmanager
-def running(gateway: Gateway, listeners: Mapping[str, socket.socket], beside: Beside | None = None) -> Iterator[None]:
+def run_gateway(
+    gateway: Gateway, listeners: Mapping[str, socket.socket], beside: Beside | None = None
+) -> Iterator[None]:
     """A context with a thread in which the gateway answers at these listeners, by the route whose port each is.
     `beside` runs in its loop. Afterwards all connections are closed."""
     ready, loop, stop = Event(), asyncio.new_event_loop(), asyncio.Event()
@@ -186,8 +192,8 @@ def running(gateway: Gateway, listeners: Mapping[str, socket.socket], beside: Be
         task = loop.create_task(beside()) if beside is not None else None
         ready.set()
         await stop.wait()
-        for each in open_:
-            each.close()
+        for acceptor in open_:
+            acceptor.close()
         for line in [line for server, _ in servers for line in server.connections]:
             line.force_close()
         if task is not None:  # before the others, which are its

@@ -20,9 +20,16 @@ from chaoslab.base.boundary import Through
 from chaoslab.base.clock import system
 from chaoslab.seams.gateway._connection import AT_ONCE, Connection, SentAnswer
 from chaoslab.seams.gateway._rewriting import Rewriting
-from chaoslab.seams.gateway._upstream import OwnAnswer, connected, head_of, in_words, readable, why
-from chaoslab.seams.gateway.engine import Server, split
-from chaoslab.seams.gateway.routes import CONNECT_S, PORTS, GatewayRoute, joined, of_host, proxy_for
+from chaoslab.seams.gateway._upstream import (
+    OwnAnswer,
+    connect,
+    describe_error,
+    describe_exception,
+    read_head,
+    wait_readable,
+)
+from chaoslab.seams.gateway.engine import Server, split_target
+from chaoslab.seams.gateway.routes import CONNECT_S, PORTS, GatewayRoute, join_host_port, of_host, proxy_for
 from chaoslab.seams.gateway.shared import HOP, Gateway
 from chaoslab.seams.gateway.trust import VARIABLES, Trust
 from chaoslab.wire.http1 import PART_MAX
@@ -61,88 +68,94 @@ class ForwardProxy:
     async def _met(self, line: socket.socket, server: _Server) -> None:
         """One connection of a program's."""
         with line, suppress(OSError, Through):  # the latter: the log is lost, and whoever reads it is told
-            await readable(line)
+            await wait_readable(line)
             if b"CONNECT ".startswith(line.recv(8, socket.MSG_PEEK)):
                 await self._connected(line, server)
             else:
-                await self._handed(line, server, None)
+                await self._hand_over(line, server, None)
 
     async def _connected(self, line: socket.socket, server: _Server) -> None:
         """Answers a CONNECT, and what comes after it."""
         loop = asyncio.get_running_loop()
         try:
-            head = (await head_of(line)).decode("latin-1")
+            head = (await read_head(line)).decode("latin-1")
             _, target, _ = head.split("\r\n", 1)[0].split(" ")
             parts = urlsplit(f"//{target}")
-            asked = _asked("https", parts.hostname or "", parts.port)
+            target_route = _route_to("https", parts.hostname or "", parts.port)
         except ValueError:
             await loop.sock_sendall(
                 line, OwnAnswer(400, "CONNECT should name a host, as in api.openai.com:443").spelt()
             )
             return
         hops = " ".join(_HOPS.findall(head))
-        route = (508, self._gateway.loop(asked.name)) if self._gateway.mark in hops else self.route(asked)
+        route = (508, self._gateway.loop(target_route.name)) if self._gateway.mark in hops else self.route(target_route)
         if isinstance(route, tuple):
             await loop.sock_sendall(line, OwnAnswer(*route).spelt())
             return
         if route is None:
-            await self._tunnel(line, asked, _MADE, hops)
+            await self._tunnel(line, target_route, _MADE, hops)
             return
         await loop.sock_sendall(line, _MADE)
         first = b"\0"
         with suppress(TimeoutError):  # in many protocols, the service speaks first
             async with asyncio.timeout(CONNECT_S):
-                await readable(line)
+                await wait_readable(line)
                 first = line.recv(1, socket.MSG_PEEK)
         if first == _HANDSHAKE:
-            await self._handed(line, server, asked, secure=True)
+            await self._hand_over(line, server, target_route, secure=True)
         elif first.isalpha():
-            await self._handed(line, server, _asked("http", asked.host, asked.port))
+            await self._hand_over(line, server, _route_to("http", target_route.host, target_route.port))
         elif first:
-            how = "passes unread, so no fault can hit it" if self._passes else "is refused: --elsewhere pass lets it by"
-            self._gateway.tell_once(f"what goes to {asked.name} is neither TLS nor HTTP: it {how}", aloud=True)
+            outcome = (
+                "passes unread, so no fault can hit it" if self._passes else "is refused: --elsewhere pass lets it by"
+            )
+            self._gateway.tell_once(
+                f"what goes to {target_route.name} is neither TLS nor HTTP: it {outcome}", aloud=True
+            )
             if self._passes:
-                await self._tunnel(line, asked, b"", hops)
+                await self._tunnel(line, target_route, b"", hops)
 
-    async def _handed(
-        self, line: socket.socket, server: _Server, asked: GatewayRoute | None, *, secure: bool = False
+    async def _hand_over(
+        self, line: socket.socket, server: _Server, route: GatewayRoute | None, *, secure: bool = False
     ) -> None:
-        """Has the engine answer on the connection, until it is over. `asked`: the host at its other end, if it was told
+        """Has the engine answer on the connection, until it is over. `route`: the host at its other end, if it was told
         by a CONNECT."""
         loop, transport = asyncio.get_running_loop(), None
-        made = _Led(server, asked)
+        protocol = _Led(server, route)
         try:
-            context = self._trust.context(asked.host) if secure and asked is not None else None
+            context = self._trust.context(route.host) if secure and route is not None else None
             times = {"ssl_handshake_timeout": CONNECT_S, "ssl_shutdown_timeout": 1.0} if context is not None else {}
-            transport, _ = await loop.connect_accepted_socket(lambda: made, line, ssl=context, **times)
-            await made.over.wait()
+            transport, _ = await loop.connect_accepted_socket(lambda: protocol, line, ssl=context, **times)
+            await protocol.over.wait()
         except (ssl.SSLError, ConnectionError, ValueError) as error:
-            if asked is not None:
+            if route is not None:
                 self._gateway.tell_once(
-                    f"the program does not speak TLS for {asked.host}: {_turned_down(error)}", aloud=True
+                    f"the program does not speak TLS for {route.host}: {_explain_distrust(error)}", aloud=True
                 )
         finally:
             if transport is not None:
                 transport.abort()
 
-    async def _tunnel(self, line: socket.socket, asked: GatewayRoute, first: bytes, hops: str) -> None:
+    async def _tunnel(self, line: socket.socket, target_route: GatewayRoute, first: bytes, hops: str) -> None:
         """Passes all on in both directions, unread. `first`: the bytes that the program gets before; `hops`: the marks
         of the gateways on the way here."""
         loop = asyncio.get_running_loop()
-        proxy = urlsplit(proxy_for(asked, self._gateway.environment))
+        proxy = urlsplit(proxy_for(target_route, self._gateway.environment))
         try:
             async with asyncio.timeout(CONNECT_S):
-                service = await connected(asked, proxy, self._gateway.hop(hops))
+                service = await connect(target_route, proxy, self._gateway.hop(hops))
         except OSError as error:
-            reason = "it did not answer" if isinstance(error, TimeoutError) else why(error)
+            reason = "it did not answer" if isinstance(error, TimeoutError) else describe_error(error)
             if first:
-                await loop.sock_sendall(line, OwnAnswer(502, f"{asked.name} cannot be reached: {reason}").spelt())
+                await loop.sock_sendall(
+                    line, OwnAnswer(502, f"{target_route.name} cannot be reached: {reason}").spelt()
+                )
             return
 
         async def passed(source: socket.socket, sink: socket.socket) -> None:
-            while part := await loop.sock_recv(source, PART_MAX):
+            while piece := await loop.sock_recv(source, PART_MAX):
                 self._gateway.asked_s = system.monotonic()
-                await loop.sock_sendall(sink, part)
+                await loop.sock_sendall(sink, piece)
             sink.shutdown(socket.SHUT_WR)
 
         with service:
@@ -152,30 +165,30 @@ class ForwardProxy:
                     both.create_task(passed(line, service))
                     both.create_task(passed(service, line))
             except* OSError:  # a reset on one side is one on the other
-                for each in (line, service):
-                    each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
+                for end in (line, service):
+                    end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
 
-    def route(self, asked: GatewayRoute) -> GatewayRoute | tuple[int, str] | None:
+    def route(self, target: GatewayRoute) -> GatewayRoute | tuple[int, str] | None:
         """The route of what is asked for; the proxy's own status and words; or None if it passes unread."""
-        known = self._gateway.routes
-        for name in (asked.name, asked.host):
-            if (found := known.get(name)) is not None:
-                return replace(asked, name=name) if found == of_host(name) else found
-        for found in known.values():
-            if asked == replace(found, name=asked.name):
-                return found
-        own = {
-            urlsplit(each).port
-            for each in (self._gateway.proxy, self._gateway.address, *self._gateway.addresses.values())
+        routes = self._gateway.routes
+        for name in (target.name, target.host):
+            if (route := routes.get(name)) is not None:
+                return replace(target, name=name) if route == of_host(name) else route
+        for route in routes.values():
+            if target == replace(route, name=target.name):
+                return route
+        own_ports = {
+            urlsplit(url).port
+            for url in (self._gateway.proxy, self._gateway.address, *self._gateway.addresses.values())
         }
-        if asked.near and asked.port in own:
-            return 508, self._gateway.loop(asked.name)
+        if target.near and target.port in own_ports:
+            return 508, self._gateway.loop(target.name)
         if self._passes:
-            self._gateway.tell_once(f"{asked.name} is no route: what goes there passes unread")
+            self._gateway.tell_once(f"{target.name} is no route: what goes there passes unread")
             return None
-        words = f"the host {asked.host} is no route: name it with --route {asked.host}, or let it by: --elsewhere pass"
-        self._gateway.tell_once(words)
-        return 403, words
+        text = f"the host {target.host} is no route: name it with --route {target.host}, or let it by: --elsewhere pass"
+        self._gateway.tell_once(text)
+        return 403, text
 
 
 class _Server(Server):
@@ -186,31 +199,31 @@ class _Server(Server):
         self._proxy = proxy
 
     def led(
-        self, line: Connection, method: str, target: str, said: Mapping[str, str], *, old: bool
+        self, line: Connection, method: str, target: str, head: Mapping[str, str], *, old: bool
     ) -> tuple[GatewayRoute, str, Rewriting] | SentAnswer:
         assert isinstance(line, _Led)
-        asked = line.asked
-        if asked is None:
+        target_route = line.asked
+        if target_route is None:
             try:
                 parts = urlsplit(target)
-                asked = _asked(parts.scheme, parts.hostname or "", parts.port)
+                target_route = _route_to(parts.scheme, parts.hostname or "", parts.port)
             except ValueError:
                 return line.say(400, f"this is the port of a proxy: HTTP_PROXY should be {self._gateway.proxy}")
-            if f"http://{asked.host}:{asked.port}" == self._gateway.address:
-                return super().led(line, method, target, said, old=old)
-        route = self._proxy.route(asked)
+            if f"http://{target_route.host}:{target_route.port}" == self._gateway.address:
+                return super().led(line, method, target, head, old=old)
+        route = self._proxy.route(target_route)
         if isinstance(route, tuple):
             return line.say(*route)
-        route = route or asked
-        return route, split(target, "host")[1], Rewriting(route, asked.url, {}, {})
+        route = route or target_route
+        return route, split_target(target, "host")[1], Rewriting(route, target_route.url, {}, {})
 
 
 class _Led(Connection):
     """A program's connection at the proxy. `asked`: the host at its other end, if a CONNECT has told it."""
 
-    def __init__(self, server: _Server, asked: GatewayRoute | None) -> None:
+    def __init__(self, server: _Server, target_route: GatewayRoute | None) -> None:
         super().__init__(server)
-        self.asked = asked
+        self.asked = target_route
         self.over = asyncio.Event()
 
     def connection_lost(self, exc: BaseException | None) -> None:
@@ -218,22 +231,22 @@ class _Led(Connection):
         self.over.set()
 
 
-def _asked(scheme: str, host: str, port: int | None) -> GatewayRoute:
+def _route_to(scheme: str, host: str, port: int | None) -> GatewayRoute:
     """The route of a host and port at its own address. Raises ValueError: there is no such address."""
     if not host or scheme not in PORTS:
         raise ValueError("it names no host")
     port, host = port or PORTS[scheme], host.removesuffix(".")  # "api.test." is api.test, whole as it is
-    return GatewayRoute(joined(host, port), scheme, host, port)
+    return GatewayRoute(join_host_port(host, port), scheme, host, port)
 
 
-def _turned_down(error: Exception) -> str:
+def _explain_distrust(error: Exception) -> str:
     """The reason for which a program ended its handshake, and what helps."""
-    said = getattr(error, "reason", None) or ""
-    turned = any(alert in said for alert in _DISTRUST)
+    alerts = getattr(error, "reason", None) or ""
+    turned = any(alert in alerts for alert in _DISTRUST)
     if not turned and not isinstance(error, ConnectionError | ssl.SSLEOFError):
-        return in_words(error)
-    how = "it does not believe" if turned else "it closed the connection in the handshake, as if it did not believe"
+        return describe_exception(error)
+    cause = "it does not believe" if turned else "it closed the connection in the handshake, as if it did not believe"
     return (
-        f"{how} in the authority made for this run. It should read one of {', '.join(VARIABLES)}; one that pins its "
+        f"{cause} in the authority made for this run. It should read one of {', '.join(VARIABLES)}; one that pins its "
         "certificates cannot be read: leave the host out"
     )

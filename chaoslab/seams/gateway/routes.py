@@ -36,14 +36,14 @@ class GatewayRoute:
     @cached_property
     def authority(self) -> str:
         """The service's name in a Host field."""
-        return joined(self.host, None if self.port == PORTS[self.scheme] else self.port)
+        return join_host_port(self.host, None if self.port == PORTS[self.scheme] else self.port)
 
     @cached_property
     def url(self) -> str:
         return f"{self.scheme}://{self.authority}{self.base}"
 
 
-def joined(host: str, port: int | None) -> str:
+def join_host_port(host: str, port: int | None) -> str:
     """A host, which may be an address of IPv6, with its port."""
     name = f"[{host}]" if ":" in host else host
     return name if port is None else f"{name}:{port}"
@@ -96,34 +96,34 @@ def route(text: str, *, hosts: bool = False) -> GatewayRoute:
     return GatewayRoute(name, parts.scheme, parts.hostname, port or PORTS[parts.scheme], parts.path.rstrip("/"))
 
 
-def routes(texts: Iterable[str], *, hosts: bool = False) -> dict[str, GatewayRoute]:
+def parse_routes(texts: Iterable[str], *, hosts: bool = False) -> dict[str, GatewayRoute]:
     """The routes by name. `hosts`: as in `route`; there may be none then. Raises ValueError: one is wrong, two have one
     name, or there is none."""
-    found: dict[str, GatewayRoute] = {}
+    by_name: dict[str, GatewayRoute] = {}
     for text in texts:
-        each = route(text, hosts=hosts)
-        if each.name in found:
-            raise ValueError(f"two routes are called {each.name}: each needs a name of its own")
-        found[each.name] = each
-    if not found and not hosts:
+        parsed = route(text, hosts=hosts)
+        if parsed.name in by_name:
+            raise ValueError(f"two routes are called {parsed.name}: each needs a name of its own")
+        by_name[parsed.name] = parsed
+    if not by_name and not hosts:
         raise ValueError("no route is given: --route NAME=URL, as in --route crm=http://127.0.0.1:9000")
-    return found
+    return by_name
 
 
-def unknown(name: str, known: Iterable[str]) -> str:
+def describe_unknown(name: str, route_names: Iterable[str]) -> str:
     """The words for a path that leads to no route."""
-    names = list(known)
+    names = list(route_names)
     return f"no route is called '{name[:60]}': {did_you_mean(name, names)}" if name else (
-        f"the path names no route: it should begin with {' or '.join(f'/{each}/' for each in names)}"
+        f"the path names no route: it should begin with {' or '.join(f'/{name_}/' for name_ in names)}"
     )  # fmt: skip
 
 
 def proxy_for(route: GatewayRoute, environment: Mapping[str, str]) -> str:
     """The address of the proxy over which the route's service is asked, as the environment has it; empty if there is
     none."""
-    own = {name.lower(): value for name, value in environment.items() if value}
-    proxy = own.get(f"{route.scheme}_proxy") or own.get("all_proxy") or ""
-    if route.near or not proxy or proxy_bypass_environment(route.host, {"no": own.get("no_proxy", "")}):
+    variables = {name.lower(): value for name, value in environment.items() if value}
+    proxy = variables.get(f"{route.scheme}_proxy") or variables.get("all_proxy") or ""
+    if route.near or not proxy or proxy_bypass_environment(route.host, {"no": variables.get("no_proxy", "")}):
         return ""
     return proxy if "://" in proxy else f"http://{proxy}"
 
@@ -136,5 +136,7 @@ def check_reached(route: GatewayRoute, *, only_here: bool = False) -> None:
     try:
         socket.create_connection((route.host, route.port), CONNECT_S).close()
     except OSError as error:
-        why = "it did not answer" if isinstance(error, TimeoutError) else error.strerror or error
-        raise LookupError(f"the upstream {route.name} ({route.url}) cannot be reached: {why}: start it first") from None
+        reason = "it did not answer" if isinstance(error, TimeoutError) else error.strerror or error
+        raise LookupError(
+            f"the upstream {route.name} ({route.url}) cannot be reached: {reason}: start it first"
+        ) from None

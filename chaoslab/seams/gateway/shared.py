@@ -70,25 +70,25 @@ class Gateway:
         """The address of each route's paths, by route."""
         return {name: f"{self.address}/{name}" for name in self.routes}
 
-    def tell_once(self, words: str, *, aloud: bool = False) -> None:
+    def tell_once(self, message: str, *, aloud: bool = False) -> None:
         """Writes a warning down, once; `aloud`: on standard error too."""
         with self.lock:
-            if words in self.told or len(self.told) == SAID_MAX or self.seam.book is None:
+            if message in self.told or len(self.told) == SAID_MAX or self.seam.book is None:
                 return
-            self.told.add(words)
-            self.warn(words)
+            self.told.add(message)
+            self.warn(message)
         if aloud:
-            print(f"warning: {clean(words)}", file=sys.stderr, flush=True)
+            print(f"warning: {clean(message)}", file=sys.stderr, flush=True)
 
     def hop(self, hops: str) -> tuple[str, str]:
         """The field with this gateway's mark behind those of the gateways on the way here."""
         return HOP, f"{hops} {self.mark}".strip()
 
-    def loop(self, where: str) -> str:
+    def loop(self, path: str) -> str:
         """Tells of a request that has come back. Returns the words for it."""
-        words = f"{where} leads back to this gateway: a loop"
-        self.tell_once(words, aloud=True)
-        return words
+        message = f"{path} leads back to this gateway: a loop"
+        self.tell_once(message, aloud=True)
+        return message
 
     def settle(self, grace_s: float) -> None:
         """Waits until all exchanges are over, or the time is."""
@@ -125,11 +125,11 @@ class Gateway:
                 return unread(self.seam, name, request)
             return attempt_aside(self.seam, name, request, line)
 
-    def ended(self, attempt: ServiceAttempt, seen: ClientEnd) -> None:
+    def ended(self, attempt: ServiceAttempt, client_end: ClientEnd) -> None:
         """Takes the end of an exchange on its client's side."""
         self.asked_s = system.monotonic()
         with self.lock:
             if not attempt.over:
-                attempt.ended(seen)
+                attempt.ended(client_end)
                 if self.controls is not None and attempt.name in self.routes:
-                    self.controls.saw(seen)
+                    self.controls.saw(client_end)

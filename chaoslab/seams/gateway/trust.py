@@ -55,4 +55,4 @@ class Trust:
         for path in filter(None, paths):
             with suppress(Unreadable):
                 texts.append(read(Path(path)).decode("utf-8", "replace"))
-        return "\n".join(dict.fromkeys(each for text in texts for each in _PEM.findall(text))) + "\n"
+        return "\n".join(dict.fromkeys(certificate for text in texts for certificate in _PEM.findall(text))) + "\n"

@@ -33,8 +33,8 @@ class ChatReading:
         self.usage: Any = None
         self._full = False
 
-    def feed(self, part: bytes) -> None:
-        for event in self._events.feed(part):
+    def feed(self, piece: bytes) -> None:
+        for event in self._events.feed(piece):
             self.count += 1
             if is_done(event):
                 self.done = True
@@ -75,19 +75,19 @@ class Body(httpx.AsyncByteStream):
             while True:
                 asked_s = self._now()
                 try:
-                    part = await self._source.next(asked_s)
+                    piece = await self._source.next(asked_s)
                 finally:
                     came_s = self._now()
                     self._silence_s = max(self._silence_s, came_s - asked_s)
-                if part is None:
+                if piece is None:
                     ended = "end"
                     return
                 self._last_s = came_s
                 if self._first_s is None:
                     self._first_s = came_s
-                self._size += len(part)
-                self.read.feed(part)
-                yield part
+                self._size += len(piece)
+                self.read.feed(piece)
+                yield piece
         except Failure as caught:
             failure, ended = caught, caught.kind
             raise self._native(caught) from caught.native
@@ -133,7 +133,7 @@ class _Straight:
 
     async def next(self, asked_s: float) -> bytes | None:  # noqa: ARG002 - that is now
         """The next part for a reader who asked at that moment; None at the end."""
-        return await _taken(self._parts, self._silence_s)
+        return await _take_within(self._parts, self._silence_s)
 
     async def aclose(self) -> None:
         await self._parts.aclose()
@@ -168,19 +168,19 @@ class _Piped:
         """Feeds the next part to the pipes. `within_s`: the time until a pipe has something due, if any does."""
         try:
             if within_s is None and self._reading is None:
-                part = await _taken(self._parts, left_s)
+                piece = await _take_within(self._parts, left_s)
             else:  # it goes on being read while a pipe lets something out
                 self._reading = self._reading or asyncio.ensure_future(self._parts.take())
                 wait_s = left_s if within_s is None else min(left_s, within_s)
                 if not (await asyncio.wait((self._reading,), timeout=wait_s))[0]:
                     return
                 reading, self._reading = self._reading, None
-                part = reading.result()
+                piece = reading.result()
         except Failure as failure:
             if failure.kind == TIMED_OUT:
                 raise
-            part, self._broke = None, failure
-        self._line.feed(part, self._clock.monotonic(), broke=self._broke is not None)
+            piece, self._broke = None, failure
+        self._line.feed(piece, self._clock.monotonic(), broke=self._broke is not None)
 
     async def aclose(self) -> None:
         reading, self._reading = self._reading, None
@@ -192,7 +192,7 @@ class _Piped:
         await self._parts.aclose()
 
 
-async def _taken(parts: Parts, within_s: float) -> bytes | None:
+async def _take_within(parts: Parts, within_s: float) -> bytes | None:
     try:
         async with asyncio.timeout(within_s):
             return await parts.take()
@@ -221,8 +221,8 @@ class LaneParts:
     """The parts of a reply over a lane. `way`: the transport of this call alone, which ends with them; None for a kept
     one."""
 
-    def __init__(self, parts: Parts, way: Transport | None) -> None:
-        self._parts, self._way = parts, way
+    def __init__(self, parts: Parts, transport: Transport | None) -> None:
+        self._parts, self._way = parts, transport
 
     async def take(self) -> bytes | None:
         return await self._parts.take()
@@ -246,15 +246,15 @@ class KeptParts:
 
     async def take(self) -> bytes | None:
         try:
-            part = await self._parts.take()
+            piece = await self._parts.take()
         except Failure as failure:
             self._end(failure.kind)
             raise
-        if part is None:
+        if piece is None:
             self._end()
         elif len(self._body) < BODY_MAX:
-            self._body += part
-        return part
+            self._body += piece
+        return piece
 
     async def aclose(self) -> None:
         self._end()

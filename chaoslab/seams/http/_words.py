@@ -19,9 +19,9 @@ def error_in(reply: Reply) -> str:
     value = reply.value
     if isinstance(value, dict):
         for key in ("message", "error", "status_message"):
-            said = value.get(key)
-            if isinstance(said, dict):
-                said = said.get("message")
-            if isinstance(said, str):
-                return said[:200]
+            message = value.get(key)
+            if isinstance(message, dict):
+                message = message.get("message")
+            if isinstance(message, str):
+                return message[:200]
     return f"status {reply.status}{', and no JSON' if reply.unreadable else ''}"

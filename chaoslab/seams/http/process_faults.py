@@ -36,11 +36,11 @@ class OutageRequests:
     def __init__(self, state: Path, run: str, *, clock: Clock) -> None:
         self._control, self._state, self._run, self._clock = Control(state), state, run, clock
 
-    async def stop(self, service: str, how: str, *, for_s: float, fault: Mapping[str, Any]) -> int:
+    async def stop(self, service: str, kind: str, *, for_s: float, fault: Mapping[str, Any]) -> int:
         """Returns the outage's number once the process is killed or paused. Raises NotStopped: it could not be, or
         nobody answers."""
         try:
-            row = self._control.ask_outage(self._run, service, how, for_s=for_s, fault=fault)
+            row = self._control.ask_outage(self._run, service, kind, for_s=for_s, fault=fault)
             state = await self._left(row, "asked", STOPPED_S)
         except sqlite3.Error as error:
             raise NotStopped(explain(self._state, error)) from error
@@ -70,12 +70,12 @@ class OutageRequests:
     async def _left(self, row: int, state: str, within_s: float) -> str:
         """The state that comes after this one, or this one if it lasts longer."""
         began_s = self._clock.monotonic()
-        while (found := self._state_of(row)) == state:
+        while (next_state := self._state_of(row)) == state:
             if (waited_s := self._clock.monotonic() - began_s) >= within_s:
                 break
             # Rarer the longer it lasts, so that a long outage costs few looks into the database.
             await self._clock.asleep(max(POLL_S, POLL_SHARE * waited_s))
-        return found
+        return next_state
 
     def _state_of(self, row: int) -> str:
         state, error = self._control.outage_state(row)
@@ -139,25 +139,25 @@ class ProcessFaults:
                 "request": at.request, "attempt": at.attempt, "request_id": at.request_id, "share": outage.share,
             },
         )  # fmt: skip
-        found = self._stopped[call.target] = ConfirmedOutage(row, active, outage, asked_s + outage.for_s)
-        return found
+        confirmed = self._stopped[call.target] = ConfirmedOutage(row, active, outage, asked_s + outage.for_s)
+        return confirmed
 
     def count(self) -> int:
         """The number of outages that go on."""
-        return sum(not self._requests.is_over(found.row) for found in self._stopped.values())
+        return sum(not self._requests.is_over(confirmed.row) for confirmed in self._stopped.values())
 
     def going_on(self, service: str) -> ConfirmedOutage | None:
         """The outage of this service that is not over; None if there is none. Raises NotStopped: the service does not
         come back."""
-        found = self._stopped.get(service)
-        if found is not None and self._requests.is_over(found.row):
+        confirmed = self._stopped.get(service)
+        if confirmed is not None and self._requests.is_over(confirmed.row):
             del self._stopped[service]
             return None
-        return found
+        return confirmed
 
     async def end(self) -> None:
         """Ends all outages with their trial, and waits until the services answer. Raises NotStopped: one does not."""
         if self._stopped:
-            await self._requests.end([found.row for found in self._stopped.values()])
+            await self._requests.end([confirmed.row for confirmed in self._stopped.values()])
             self._stopped.clear()
         self._asking.clear()

@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 
 from chaoslab.base.clock import Clock
-from chaoslab.base.identity import Requests, TrialId, digest, parsed
+from chaoslab.base.identity import Requests, TrialId, digest, parse_json
 from chaoslab.base.jsonable import line, line_of
 from chaoslab.core import events
 from chaoslab.core.attempt import Attempt
@@ -28,13 +28,22 @@ from chaoslab.core.service_spec import TROUBLE
 from chaoslab.core.stream import Parts, Streamed
 from chaoslab.record.log import Log
 from chaoslab.seams import _client_retry, _trace_context
-from chaoslab.seams._replied import replied
+from chaoslab.seams._replied import make_replied
 from chaoslab.seams.http._streamed import Body, Clean, KeptParts, LaneParts
 from chaoslab.seams.http._words import error_in, said_by_model
 from chaoslab.seams.http.process_faults import ConfirmedOutage, NotStopped, ProcessFaults
-from chaoslab.seams.http.tags import EXTENSION, MODEL_TOOL, ProbeTag, RequestTag, Target, TrialState, entered, episode
+from chaoslab.seams.http.tags import (
+    EXTENSION,
+    MODEL_TOOL,
+    ProbeTag,
+    RequestTag,
+    Target,
+    TrialState,
+    enter_trial,
+    episode,
+)
 from chaoslab.seams.services.effects import SAFE
-from chaoslab.seams.services.model import believed
+from chaoslab.seams.services.model import bound_tokens
 from chaoslab.wire.control import FIRST, ManagerAnswer
 from chaoslab.wire.lanes import LaneBroker
 from chaoslab.wire.sending import SocketFactory, Transport, TransportFactory, native, send
@@ -44,7 +53,7 @@ _TROUBLE = TROUBLE.lower()
 
 
 @cache
-def _trusting() -> ssl.SSLContext:
+def _make_trusting_context() -> ssl.SSLContext:
     """The certificates that are trusted by default; read once in a process, since that takes 50 ms."""
     return httpx.create_ssl_context()
 
@@ -62,7 +71,7 @@ class HttpSeam(httpx.AsyncBaseTransport):
         self.plan, self.targets, self.lanes, self.log, self.clock = plan, targets, lanes, log, clock
         self.price, self.on_call = price, on_call
         self.cost_usd = 0.0
-        self.tls = tls or _trusting()
+        self.tls = tls or _make_trusting_context()
         self.ways = ways or SocketFactory()
         self.processes = processes
         self.clean, self.standing = self.ways.kept(self.tls), self.ways.standing(self.tls)
@@ -82,8 +91,8 @@ class HttpSeam(httpx.AsyncBaseTransport):
         memory = TrialMemory(self.plan, trial.key, clock=self.clock, note=partial(self.log.write, trial=trial.key))
         if self.processes is not None:
             memory.guard.others = self.processes.count
-        with entered(TrialState(trial, Requests(trial), self.clock.monotonic(), memory)) as began:
-            yield began
+        with enter_trial(TrialState(trial, Requests(trial), self.clock.monotonic(), memory)) as state:
+            yield state
 
     async def settled(self) -> None:
         """Ends the trial's outages: the next one begins with all services. Raises LabDown: a service does not come
@@ -95,31 +104,31 @@ class HttpSeam(httpx.AsyncBaseTransport):
                 self.lanes.give_up(str(lost))
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        asked = request.extensions.get(EXTENSION)
-        if isinstance(asked, ProbeTag):
-            return await self._around(request, asked)
-        target = self._target(request) if asked is None else self.targets[asked.request.target]
+        tag = request.extensions.get(EXTENSION)
+        if isinstance(tag, ProbeTag):
+            return await self._send_probe(request, tag)
+        target = self._target(request) if tag is None else self.targets[tag.request.target]
         if not isinstance(request.stream, httpx.ByteStream):  # else it is here already
             await request.aread()
-        if asked is None:
+        if tag is None:
             # the tag of an SDK's request. The same body again is another attempt of one request, be the retry the
             # SDK's or the prompt's.
-            body = parsed(request.content or b"null")
+            body = parse_json(request.content or b"null")
             spelt = request.content.decode("utf-8", "surrogateescape")
             wish = episode().requests.ask(target.name, MODEL_TOOL, body, spelt=spelt)
-            asked = RequestTag(wish, wish.next_attempt(), body)
-        attempt = _Attempt(self, request, target, asked, episode())
+            tag = RequestTag(wish, wish.next_attempt(), body)
+        attempt = _Attempt(self, request, target, tag, episode())
         reply = await attempt.run()
-        return _response(reply, request) if reply.stream is None else attempt.handed_on(reply)
+        return _make_response(reply, request) if reply.stream is None else attempt.handed_on(reply)
 
-    async def _around(self, request: httpx.Request, asked: ProbeTag) -> httpx.Response:
+    async def _send_probe(self, request: httpx.Request, probe: ProbeTag) -> httpx.Response:
         try:
-            reply = await send(self.clean, request, within_s=asked.within_s)
+            reply = await send(self.clean, request, within_s=probe.within_s)
         except Failure as failure:
-            raise native(failure, request, who=request.url.host, after_s=asked.within_s) from failure.native
-        if self.targets[asked.target].recorded:
-            self.log.write(replied(asked.target, 0, 0, asked.asked, reply), trial=asked.trial)
-        return _response(reply, request)
+            raise native(failure, request, who=request.url.host, after_s=probe.within_s) from failure.native
+        if self.targets[probe.target].recorded:
+            self.log.write(make_replied(probe.target, 0, 0, probe.asked, reply), trial=probe.trial)
+        return _make_response(reply, request)
 
     def _target(self, request: httpx.Request) -> Target:
         try:
@@ -143,17 +152,17 @@ class HttpSeam(httpx.AsyncBaseTransport):
         return self.clean
 
     async def aclose(self) -> None:
-        for way in (self.clean, self.standing, *self._retired):
-            await way.aclose()
+        for transport in (self.clean, self.standing, *self._retired):
+            await transport.aclose()
 
 
-def _response(reply: Reply, request: httpx.Request) -> httpx.Response:
+def _make_response(reply: Reply, request: httpx.Request) -> httpx.Response:
     headers = [(name.encode("ascii"), value.encode()) for name, value in reply.headers.items()]
     headers.append((b"content-length", str(len(reply.body)).encode()))
     return httpx.Response(reply.status, headers=headers, stream=httpx.ByteStream(reply.body), request=request)
 
 
-def _noted(log: Log, trial: TrialState, of_model: bool, event: events.Event) -> None:
+def _write_noted(log: Log, trial: TrialState, of_model: bool, event: events.Event) -> None:
     if of_model and isinstance(event, events.Budget) and event.mode == "hard":
         trial.stopped_by = event
     log.write(event, trial=trial.trial.key)
@@ -163,30 +172,30 @@ class _Attempt(Attempt):
     """One attempt of a request, from the client's call to its answer."""
 
     def __init__(
-        self, seam: HttpSeam, request: httpx.Request, target: Target, asked: RequestTag, trial: TrialState
+        self, seam: HttpSeam, request: httpx.Request, target: Target, tag: RequestTag, trial: TrialState
     ) -> None:
-        self.seam, self.request, self.target, self.asked, self.trial = seam, request, target, asked, trial
+        self.seam, self.request, self.target, self.asked, self.trial = seam, request, target, tag, trial
         self.via = "none"
-        self._of_model = asked.request.tool == MODEL_TOOL
+        self._of_model = tag.request.tool == MODEL_TOOL
         self.open: dict[Parts, Callable[[Streamed | None], None]] = {}
         call = Call(
-            target.name, asked.request.tool, trial.trial.key, asked.request.number, asked.attempt, asked.request.id,
-            asked.arguments, target.errors, turn=trial.requests.turn,
+            target.name, tag.request.tool, trial.trial.key, tag.request.number, tag.attempt, tag.request.id,
+            tag.arguments, target.errors, turn=trial.requests.turn,
         )  # fmt: skip
         began_s = seam.clock.monotonic()
         elapsed_s = began_s - trial.began_s
         inner = seam.plan.candidates(call.target, wire=False)
         decisions = self._decisions(call, trial, inner, elapsed_s)
         stops = [
-            seam.processes is not None and each in HITS and i.of_process
-            for i, each in zip(inner, decisions, strict=True)
+            seam.processes is not None and decision in HITS and i.of_process
+            for i, decision in zip(inner, decisions, strict=True)
         ]
         super().__init__(
             call, trial.memory, inner,
-            [SPARED if stop else each for each, stop in zip(decisions, stops, strict=True)], clock=seam.clock,
+            [SPARED if stop else decision for decision, stop in zip(decisions, stops, strict=True)], clock=seam.clock,
             began_s=began_s, deadline_s=target.deadline_s, elapsed_s=elapsed_s,
             spent={**trial.spent, "cost_usd": seam.cost_usd, "seconds": elapsed_s},
-            note=partial(_noted, seam.log, trial, self._of_model),
+            note=partial(_write_noted, seam.log, trial, self._of_model),
         )  # fmt: skip
         self._stops = [seam.plan.fault_for(i, call) for i, stop in zip(inner, stops, strict=True) if stop]
         """The faults that stop the service's process when the call is sent, of which the first does."""
@@ -202,7 +211,7 @@ class _Attempt(Attempt):
         )  # fmt: skip
         guard = memory.guard
         if guard.limits:
-            occasion.headers = {each: self.request.headers.get(each, "") for each in guard.headers}
+            occasion.headers = {header: self.request.headers.get(header, "") for header in guard.headers}
             occasion.under_way = guard.under_way
         self.occasion = occasion.to_json(wire.state, reads=wire.reads) if wire else FIRST
         if self.seam.plans > 1:
@@ -212,10 +221,16 @@ class _Attempt(Attempt):
     async def run(self) -> Reply:
         """Runs the stories and logs the caller's observation."""
         call, note = self.call, self.note
-        shown = {"messages": len((call.value or {}).get("messages", []))} if self._of_model else call.value
-        again = _client_retry.stated(self.request.headers.get(_client_retry.HEADER, "")) if call.attempt > 1 else None
-        span = _trace_context.stated(self.request.headers.get(_trace_context.HEADER, ""))
-        note(events.CallStarted(at=call.at, tool=call.tool, arguments=shown, client_retry=again, traceparent=span))
+        logged_arguments = {"messages": len((call.value or {}).get("messages", []))} if self._of_model else call.value
+        client_retry = (
+            _client_retry.parse_count(self.request.headers.get(_client_retry.HEADER, "")) if call.attempt > 1 else None
+        )
+        span = _trace_context.parse_span(self.request.headers.get(_trace_context.HEADER, ""))
+        note(
+            events.CallStarted(
+                at=call.at, tool=call.tool, arguments=logged_arguments, client_retry=client_retry, traceparent=span
+            )
+        )
         self.seam.on_call(f"{call.target}.{call.tool}")
         self.trial.spent["calls"] += 1
         reply: Reply | None = None
@@ -230,11 +245,11 @@ class _Attempt(Attempt):
             after_s = round(min(after_s, self.target.deadline_s), 3)
             raise native(caught, self.request, who=self.target.name, after_s=after_s) from caught.native
         finally:
-            kept = None if reply is None else reply.stream
-            dropped = [parts for parts in self.open if parts is not kept]  # a story put something else in their place
+            stream = None if reply is None else reply.stream
+            dropped = [parts for parts in self.open if parts is not stream]  # a story put something else in their place
             for parts in dropped:
                 self.open.pop(parts)(None)
-            if kept is None:
+            if stream is None:
                 self._finished(reply, failure)
             failure = None  # its traceback holds this frame
             for parts in dropped:
@@ -243,7 +258,7 @@ class _Attempt(Attempt):
     def handed_on(self, reply: Reply) -> httpx.Response:
         """The response whose body comes in parts. The attempt ends when its body does."""
 
-        def over(streamed: Streamed, failure: Failure | None) -> None:
+        def end_body(streamed: Streamed, failure: Failure | None) -> None:
             self.trial.reading.pop(id(body), None)
             if reply.stream in self.open:
                 self.open.pop(reply.stream)(streamed)
@@ -254,7 +269,7 @@ class _Attempt(Attempt):
             return native(failure, self.request, who=self.target.name, after_s=after_s)
 
         body = Body(
-            reply, clock=self.seam.clock, began_s=self.began_s, silence_s=self.target.deadline_s, over=over,
+            reply, clock=self.seam.clock, began_s=self.began_s, silence_s=self.target.deadline_s, over=end_body,
             native=broken,
         )  # fmt: skip
         self.trial.reading[id(body)] = body
@@ -264,22 +279,22 @@ class _Attempt(Attempt):
     # The driver's methods for stories.
 
     def note(self, event: events.Event) -> None:
-        _noted(self.seam.log, self.trial, self._of_model, event)
+        _write_noted(self.seam.log, self.trial, self._of_model, event)
 
     async def send(self, call: Call) -> Reply:
         """Sends the call. A reply in which a part of the lab says that it is broken ends the run."""
         try:
-            reply = await self._past_outages(call)
+            reply = await self._send_past_outages(call)
         except Failure as failure:
             if self.target.recorded and self.via != "lane":  # the target itself failed
                 self._record(call, failure=failure.kind)
             raise
         if (parts := reply.stream) is not None:
-            over = self.open.pop(parts, lambda _: None)
+            end_parts = self.open.pop(parts, lambda _: None)
             if self.target.recorded:
                 parts = KeptParts(parts, partial(self._record_streamed, call, reply))
                 reply = replace(reply, stream=parts)
-            self.open[parts] = over
+            self.open[parts] = end_parts
         elif self.target.recorded:
             self._record(call, reply)
         if _TROUBLE in reply.headers:
@@ -287,8 +302,8 @@ class _Attempt(Attempt):
         return reply
 
     def _record(self, call: Call, reply: Reply | None = None, *, failure: str = "") -> None:
-        asked = digest(call.value) if self._of_model else call.request_id
-        self.note(replied(call.target, call.request, call.attempt, asked, reply, failure))
+        question = digest(call.value) if self._of_model else call.request_id
+        self.note(make_replied(call.target, call.request, call.attempt, question, reply, failure))
 
     def _record_streamed(self, call: Call, reply: Reply, body: bytes, failure: str) -> None:
         failure = "" if self.via == "lane" else failure
@@ -300,29 +315,29 @@ class _Attempt(Attempt):
         value = self.call.value
         return self._of_model and isinstance(value, dict) and value.get("stream") is True
 
-    async def _past_outages(self, call: Call) -> Reply:
+    async def _send_past_outages(self, call: Call) -> Reply:
         """Sends the call to a service whose process may be stopped, or is stopped for this call. The fault acts on the
         process: the failure is the one that the call met."""
         processes = self.seam.processes
         if processes is None or self._of_model:
             return await self._send(call)
         stops, self._stops = self._stops[:1], []
-        last = next((each for each in stops if (outage := each.fault.outage()) and outage.after_effect), None)
-        first = next((each for each in stops if each is not last), None)
+        last = next((stop for stop in stops if (outage := stop.fault.outage()) and outage.after_effect), None)
+        first = next((stop for stop in stops if stop is not last), None)
         try:
             asked_s = self.seam.clock.monotonic()
-            begun = None if first is None else await processes.begin(first, call)
+            outage_begun = None if first is None else await processes.begin(first, call)
             self.held_s += self.seam.clock.monotonic() - asked_s  # the supervisor's time, not the target's
             stopped = processes.going_on(call.target)
             sent_s = self.seam.clock.monotonic()
             try:
                 reply = await self._send(call)
             except Failure as failure:
-                if begun and failure.kind != "timed_out":
+                if outage_begun and failure.kind != "timed_out":
                     self.sent = None  # the process was dead before: nothing was done
-                self._met(begun, stopped or processes.going_on(call.target), failure.kind, sent_s)
+                self._met(outage_begun, stopped or processes.going_on(call.target), failure.kind, sent_s)
                 raise
-            self._met(begun, stopped, None, sent_s)
+            self._met(outage_begun, stopped, None, sent_s)
             if last is None or await processes.begin(last, call) is None:
                 return reply
         except NotStopped as lost:
@@ -332,16 +347,16 @@ class _Attempt(Attempt):
         raise Failure("reset")
 
     def _met(
-        self, begun: ConfirmedOutage | None, stopped: ConfirmedOutage | None, error: str | None, sent_s: float
+        self, outage_begun: ConfirmedOutage | None, stopped: ConfirmedOutage | None, error: str | None, sent_s: float
     ) -> None:
         """Notes the outage that the call met: the one that began with it, or one that went on."""
-        met: ActiveFault | None = None
-        if begun is not None:
-            met = begun.active
+        fault: ActiveFault | None = None
+        if outage_begun is not None:
+            fault = outage_begun.active
         elif stopped is not None:
-            met = stopped.met(error, began_s=sent_s, ended_s=self.seam.clock.monotonic())
-        if met is not None:
-            self.faults.note_hit(met)
+            fault = stopped.met(error, began_s=sent_s, ended_s=self.seam.clock.monotonic())
+        if fault is not None:
+            self.faults.note_hit(fault)
 
     async def _send(self, call: Call) -> Reply:
         """Sends the call over the lane that the manager names."""
@@ -351,11 +366,11 @@ class _Attempt(Attempt):
             self.via = "direct"
             return await send(self.seam.clean, self.request, within_s=self.left_s, body=body)
         asked_s = self.seam.clock.monotonic()
-        guard, place = self._memory.guard, (call.target, call.request, call.attempt)
-        held = guard.hold(*place)  # until it is known that no lane is made for it
+        guard, attempt_key = self._memory.guard, (call.target, call.request, call.attempt)
+        on_hold = guard.hold(*attempt_key)  # until it is known that no lane is made for it
         row, answer = await self.seam.lanes.ask(call, deadline_s=self.target.deadline_s, occasion=self.occasion)
-        if held and answer.state == "clear":
-            guard.over(*place)
+        if on_hold and answer.state == "clear":
+            guard.over(*attempt_key)
         self.faults.rolled += answer.rolled
         if answer.held:  # the lab mended itself meanwhile, which is not the target's time
             self.held_s += self.seam.clock.monotonic() - asked_s
@@ -378,47 +393,47 @@ class _Attempt(Attempt):
                 return reply
             return replace(reply, stream=Clean(reply.stream, partial(self._ask_who_cut_it, answer)))
         self.via = "lane"
-        return await self._over_lane(row, (answer.host, answer.port), body, stands=answer.stands)
+        return await self._send_over_lane(row, (answer.host, answer.port), body, stands=answer.stands)
 
     async def _ask_who_cut_it(self, answer: ManagerAnswer, failure: Failure) -> None:
         """Notes a call on a clean lane that a disturbance of the lab cut. No fault fails a call there: it is either
         this or the target."""
         if await self.seam.lanes.cut(answer):
             call = self.call
-            why = f"it ended ({failure.kind}) when the clean proxies went away under it"
-            self.note(events.CallDisturbed(at=call.at, tool=call.tool, why=why))
+            reason = f"it ended ({failure.kind}) when the clean proxies went away under it"
+            self.note(events.CallDisturbed(at=call.at, tool=call.tool, why=reason))
 
-    async def _over_lane(self, row: int, address: tuple[str, int], body: bytes | None, *, stands: bool) -> Reply:
+    async def _send_over_lane(self, row: int, address: tuple[str, int], body: bytes | None, *, stands: bool) -> Reply:
         """Sends the call over its lane: on a connection of its own, or on a kept one if the lane stays."""
         began_s, left_s = self.seam.clock.monotonic(), self.left_s
         error: str | None = events.CANCELLED
         reply: Reply | None = None
-        way = self.seam.standing if stands else self.seam.ways.fresh(self.seam.tls, self.request, address)
+        transport = self.seam.standing if stands else self.seam.ways.fresh(self.seam.tls, self.request, address)
         try:
-            reply = await send(way, self.request, within_s=left_s, to=address, body=body, streams=self._streams)
+            reply = await send(transport, self.request, within_s=left_s, to=address, body=body, streams=self._streams)
             error = None
         except Failure as failure:
             error = failure.kind
             raise
         finally:
 
-            def over(streamed: Streamed | None) -> None:
-                how = error if streamed is None or streamed.ended == "end" else streamed.ended
+            def end_lane(streamed: Streamed | None) -> None:
+                end_kind = error if streamed is None or streamed.ended == "end" else streamed.ended
                 size = streamed.size if streamed else len(reply.body) if reply else 0
-                seen = Observation(
-                    self.seam.clock.monotonic() - began_s, left_s, how, reply.status if reply else None, size,
+                observation = Observation(
+                    self.seam.clock.monotonic() - began_s, left_s, end_kind, reply.status if reply else None, size,
                     streamed=streamed,
                 )  # fmt: skip
-                self.seam.lanes.done(row, seen)
+                self.seam.lanes.done(row, observation)
 
             if reply is None or reply.stream is None:
-                over(None)
+                end_lane(None)
                 if not stands:
-                    await way.aclose()
+                    await transport.aclose()
         if reply.stream is None:
             return reply
-        parts = LaneParts(reply.stream, None if stands else way)
-        self.open[parts] = over
+        parts = LaneParts(reply.stream, None if stands else transport)
+        self.open[parts] = end_lane
         return replace(reply, stream=parts)
 
     # The record of the finished attempt.
@@ -473,13 +488,13 @@ class _Attempt(Attempt):
         """The start of the caller's reply in one line; of a model's answer, its text and its calls."""
         if reply is None:
             return ""
-        said = said_by_model(reply) if self._of_model else ""
-        return line(said, REPLY_MAX) if said else line_of(reply.body, REPLY_MAX)
+        text = said_by_model(reply) if self._of_model else ""
+        return line(text, REPLY_MAX) if text else line_of(reply.body, REPLY_MAX)
 
     def _count(self, model: str, usage: Any) -> None:
         if not isinstance(usage, dict):
             return
-        tokens_in, tokens_out = believed(usage.get("prompt_tokens")), believed(usage.get("completion_tokens"))
+        tokens_in, tokens_out = bound_tokens(usage.get("prompt_tokens")), bound_tokens(usage.get("completion_tokens"))
         cost = self.seam.price(model, tokens_in, tokens_out)
         self.trial.spent["tokens"] += tokens_in + tokens_out
         self.seam.cost_usd += cost or 0.0

@@ -90,12 +90,12 @@ def episode() -> TrialState:
 
 
 @contextmanager
-def entered(began: TrialState) -> Iterator[TrialState]:
+def enter_trial(state: TrialState) -> Iterator[TrialState]:
     """A context in which `episode` is this trial."""
-    token = _episode.set(began)
+    token = _episode.set(state)
     try:
-        yield began
+        yield state
     finally:
-        for body in list(began.reading.values()):
+        for body in list(state.reading.values()):
             body.abandon()
         _episode.reset(token)

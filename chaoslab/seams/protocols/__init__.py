@@ -12,9 +12,9 @@ def message_of(value: Mapping[str, Any], headers: Iterable[tuple[bytes, bytes]],
     """The message that a request is by the fields of its body and its query, or by its headers if it has no `body`;
     None for plain HTTP."""
     if "jsonrpc" in value:
-        return mcp.message(value) or json_rpc.message(value)
+        return mcp.read_message(value) or json_rpc.read_message(value)
     if isinstance(value.get("body"), list):
-        return mcp.batch(value["body"])
+        return mcp.read_batch(value["body"])
     if "query" in value:
-        return graphql.message(value)
+        return graphql.read_message(value)
     return None if body else mcp.of_session(headers)

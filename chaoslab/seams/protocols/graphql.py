@@ -27,19 +27,19 @@ class Field:
     arguments: Mapping[str, Any]
 
 
-def message(value: Mapping[str, Any]) -> "GraphQL | None":
+def read_message(value: Mapping[str, Any]) -> "GraphQL | None":
     """The message of a request's fields, be they of its body or its query; None if it is none."""
-    given = value["query"] if isinstance(value["query"], Mapping) else value
-    text, variables = given.get("query"), given.get("variables")
+    fields = value["query"] if isinstance(value["query"], Mapping) else value
+    text, variables = fields.get("query"), fields.get("variables")
     if not isinstance(text, str) or len(text) > TEXT_MAX or not _OPERATION.match(text):
         return None
     try:
-        known = json.loads(variables) if isinstance(variables, str) else variables
-        document = _Document(text, known if isinstance(known, Mapping) else {})
-        found = document.operation(given.get("operationName"))
+        values = json.loads(variables) if isinstance(variables, str) else variables
+        document = _Document(text, values if isinstance(values, Mapping) else {})
+        operation = document.operation(fields.get("operationName"))
     except (ValueError, RecursionError):
         return None
-    return None if found is None else GraphQL(value, *found)
+    return None if operation is None else GraphQL(value, *operation)
 
 
 class GraphQL(Message):
@@ -54,32 +54,34 @@ class GraphQL(Message):
     def with_arguments(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:  # noqa: ARG002 - they stand in its text
         return self.body
 
-    def effects(self, arguments: Mapping[str, Any], said: Any) -> Effects:  # noqa: ARG002
+    def effects(self, arguments: Mapping[str, Any], reply: Any) -> Effects:  # noqa: ARG002
         if self.kind != "mutation":
             return []
-        data = said.get("data") if isinstance(said, Mapping) else None
-        none = isinstance(said, Mapping) and bool(said.get("errors"))
+        data = reply.get("data") if isinstance(reply, Mapping) else None
+        none = isinstance(reply, Mapping) and bool(reply.get("errors"))
         undone = [f for f in self.fields if none and not (isinstance(data, Mapping) and data.get(f.key) is not None)]
         return [(field.name, field.arguments) for field in self.fields if field not in undone]
 
-    def answer(self, said: Any, schema: Any = None) -> ToolAnswer | None:  # noqa: ARG002
-        if not isinstance(said, Mapping) or not ("data" in said or "errors" in said):
+    def answer(self, reply: Any, schema: Any = None) -> ToolAnswer | None:  # noqa: ARG002
+        if not isinstance(reply, Mapping) or not ("data" in reply or "errors" in reply):
             return None
-        data, errors, keys = said.get("data"), said.get("errors"), [field.key for field in self.fields]
+        data, errors, keys = reply.get("data"), reply.get("errors"), [field.key for field in self.fields]
         around = data if isinstance(data, Mapping) else {}
-        held = {key: around[key] for key in keys if key in around}
+        values = {key: around[key] for key in keys if key in around}
         first = errors[0] if isinstance(errors, list) and errors else None
-        words = str(first.get("message", "")) if isinstance(first, Mapping) else ""
-        ok = not first or any(each is not None for each in held.values())
+        error_text = str(first.get("message", "")) if isinstance(first, Mapping) else ""
+        ok = not first or any(value is not None for value in values.values())
         if len(keys) == 1:
-            return ToolAnswer(held.get(keys[0]), lambda now: {**said, "data": {**around, keys[0]: now}}, ok, words)
-        return ToolAnswer(held or None, lambda now: {**said, "data": now}, ok, words)
+            return ToolAnswer(
+                values.get(keys[0]), lambda now: {**reply, "data": {**around, keys[0]: now}}, ok, error_text
+            )
+        return ToolAnswer(values or None, lambda now: {**reply, "data": now}, ok, error_text)
 
     def made(self, value: Any, schema: Any = None) -> Any:  # noqa: ARG002
         return {"data": {field.key: value for field in self.fields}}
 
-    def failed(self, words: str) -> Any:
-        errors = [{"message": words, "path": [field.key]} for field in self.fields]
+    def failed(self, error_text: str) -> Any:
+        errors = [{"message": error_text, "path": [field.key]} for field in self.fields]
         return {"data": {field.key: None for field in self.fields}, "errors": errors}
 
 
@@ -88,18 +90,18 @@ class _Document:
 
     def __init__(self, text: str, variables: Mapping[str, Any]) -> None:
         self._variables, self._tokens, self._at = variables, list[str](), 0
-        place = 0
-        while place < len(text):
-            match = _TOKEN.match(text, place)
+        position = 0
+        while position < len(text):
+            match = _TOKEN.match(text, position)
             if match is None:
                 raise ValueError("no token")
             if match[1]:
                 self._tokens.append(match[1])
-            place = match.end()
+            position = match.end()
 
-    def operation(self, wanted: Any) -> tuple[str, tuple[Field, ...]] | None:
+    def operation(self, operation_name: Any) -> tuple[str, tuple[Field, ...]] | None:
         """The kind and the root fields of the operation of this name, else of the first one."""
-        found: dict[str, tuple[str, tuple[Field, ...]]] = {}
+        operations: dict[str, tuple[str, tuple[Field, ...]]] = {}
         while self._at < len(self._tokens):
             kind, name = "query", ""
             if self._next != "{":
@@ -112,8 +114,8 @@ class _Document:
             self._directives()
             fields = self._fields()
             if kind != "fragment":
-                found[name] = kind, fields
-        chosen = found.get(str(wanted)) or next(iter(found.values()), None)
+                operations[name] = kind, fields
+        chosen = operations.get(str(operation_name)) or next(iter(operations.values()), None)
         return chosen if chosen and chosen[1] else None
 
     @property
@@ -148,7 +150,7 @@ class _Document:
 
     def _fields(self) -> tuple[Field, ...]:
         """The fields of a selection, those of an inline fragment too."""
-        found: list[Field] = []
+        fields: list[Field] = []
         if self._take() != "{":
             raise ValueError("no selection")
         while not self._is("}"):
@@ -161,7 +163,7 @@ class _Document:
                     self._directives()
                     continue
                 self._directives()
-                found += self._fields()
+                fields += self._fields()
                 continue
             key = name = self._take(_NAME)
             if self._is(":"):
@@ -174,8 +176,8 @@ class _Document:
                     arguments[argument] = self._value()
             self._directives()
             self._skip("{", "}")
-            found.append(Field(name, key, arguments))
-        return tuple(found)
+            fields.append(Field(name, key, arguments))
+        return tuple(fields)
 
     def _colon(self) -> None:
         if not self._is(":"):
@@ -191,12 +193,12 @@ class _Document:
                 listed.append(self._value())
             return listed
         if token == "{":
-            held = {}
+            entries = {}
             while not self._is("}"):
                 name = self._take(_NAME)
                 self._colon()
-                held[name] = self._value()
-            return held
+                entries[name] = self._value()
+            return entries
         if token.startswith('"""'):
             return token[3:-3]
         if token[0] in '"-0123456789':

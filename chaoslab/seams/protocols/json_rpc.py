@@ -9,12 +9,12 @@ from chaoslab.core.stream import Events, json_of
 from chaoslab.seams.protocols.message import Effects, Message, ToolAnswer
 
 
-def values(body: bytes) -> Iterator[Any]:
+def read_values(body: bytes) -> Iterator[Any]:
     """The JSON of each event of a body; that of the body itself if there are no events in it."""
     events = Events()
-    found = [*events.feed(body), events.rest]
+    chunks = [*events.feed(body), events.rest]
     if any(line.startswith(b"data:") for line in body.splitlines()):
-        yield from (value for event in found if (value := json_of(event)) is not None)
+        yield from (value for event in chunks if (value := json_of(event)) is not None)
     else:
         try:
             yield json.loads(body)
@@ -22,23 +22,23 @@ def values(body: bytes) -> Iterator[Any]:
             return
 
 
-def replaced(body: bytes, is_it: Callable[[Any], bool], data: str) -> bytes:
+def replace_event(body: bytes, is_it: Callable[[Any], bool], data: str) -> bytes:
     """The body with this data in the first event whose JSON fits. Its other fields, such as `id`, stay."""
     events = Events()
-    found, done = [*events.feed(body), events.rest], False
-    for number, event in enumerate(found):
-        if not done and is_it(json_of(event)):
-            kept = [line for line in event.splitlines() if line and not line.startswith(b"data:")]
-            found[number] = b"\n".join([*kept, b"data: " + encoded(data), b"", b""])
-            done = True
-    return b"".join(found)
+    chunks, is_replaced = [*events.feed(body), events.rest], False
+    for number, event in enumerate(chunks):
+        if not is_replaced and is_it(json_of(event)):
+            other_lines = [line for line in event.splitlines() if line and not line.startswith(b"data:")]
+            chunks[number] = b"\n".join([*other_lines, b"data: " + encoded(data), b"", b""])
+            is_replaced = True
+    return b"".join(chunks)
 
 
 SERVER_ERROR = -32000
 """The code for errors of the server's own (JSON-RPC 2.0, section 5.1)."""
 
 
-def message(value: Mapping[str, Any]) -> "JsonRpc | None":
+def read_message(value: Mapping[str, Any]) -> "JsonRpc | None":
     """The message of a request's fields; None if it is none."""
     if value.get("jsonrpc") != "2.0" or not isinstance(value.get("method"), str):
         return None
@@ -57,22 +57,22 @@ class JsonRpc(Message):
         by_name = isinstance(self.body.get("params"), Mapping)
         return {**self.body, "params": arguments if by_name else arguments.get("params")}
 
-    def effects(self, arguments: Mapping[str, Any], said: Any) -> Effects:
-        answer = self.answer(said)
+    def effects(self, arguments: Mapping[str, Any], reply: Any) -> Effects:
+        answer = self.answer(reply)
         return [(self.tool, arguments)] if answer is None or (answer.ok and answer.done) else []
 
-    def answer(self, said: Any, schema: Any = None) -> ToolAnswer | None:  # noqa: ARG002
-        if not isinstance(said, Mapping) or "method" in said or not ("result" in said or "error" in said):
+    def answer(self, reply: Any, schema: Any = None) -> ToolAnswer | None:  # noqa: ARG002
+        if not isinstance(reply, Mapping) or "method" in reply or not ("result" in reply or "error" in reply):
             return None
-        if said.get("error") is not None:
-            error = said["error"]
-            words = error.get("message") if isinstance(error, Mapping) else error
-            return ToolAnswer(None, lambda _: said, ok=False, words=str(words))
-        return ToolAnswer(said.get("result"), lambda value: {**said, "result": value})
+        if reply.get("error") is not None:
+            error = reply["error"]
+            error_text = error.get("message") if isinstance(error, Mapping) else error
+            return ToolAnswer(None, lambda _: reply, ok=False, words=str(error_text))
+        return ToolAnswer(reply.get("result"), lambda value: {**reply, "result": value})
 
     def made(self, value: Any, schema: Any = None) -> Any:  # noqa: ARG002
         return {"jsonrpc": "2.0", "id": self.body.get("id"), "result": value}
 
-    def failed(self, words: str) -> Any:
-        error = {"code": SERVER_ERROR, "message": words}
+    def failed(self, error_text: str) -> Any:
+        error = {"code": SERVER_ERROR, "message": error_text}
         return {"jsonrpc": "2.0", "id": self.body.get("id"), "error": error}

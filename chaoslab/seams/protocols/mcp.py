@@ -37,7 +37,7 @@ VERSION = "io.modelcontextprotocol/protocolVersion"
 """The field of a request's `_meta` from protocol 2026-07-28 on, whose results have a type."""
 
 
-def message(value: Mapping[str, Any]) -> "JsonRpc | SessionMessage | None":
+def read_message(value: Mapping[str, Any]) -> "JsonRpc | SessionMessage | None":
     """The message of a request's fields; None if it is none of MCP."""
     method = value.get("method")
     if value.get("jsonrpc") != "2.0":
@@ -54,12 +54,12 @@ def message(value: Mapping[str, Any]) -> "JsonRpc | SessionMessage | None":
     return Content(value) if method in CONTENTS else SessionMessage(method, value)
 
 
-def batch(items: Sequence[Any]) -> "Batch | None":
+def read_batch(items: Sequence[Any]) -> "Batch | None":
     """The message that several are together; None if one of them is none of MCP."""
-    found = [message(item) if isinstance(item, Mapping) else None for item in items]
-    if not found or None in found:
+    messages = [read_message(item) if isinstance(item, Mapping) else None for item in items]
+    if not messages or None in messages:
         return None
-    return Batch(items, {place: each for place, each in enumerate(found) if isinstance(each, JsonRpc)})
+    return Batch(items, {index: message_ for index, message_ in enumerate(messages) if isinstance(message_, JsonRpc)})
 
 
 def of_session(headers: Iterable[tuple[bytes, bytes]]) -> "SessionMessage | None":
@@ -78,10 +78,10 @@ class SessionMessage(Message):
     def with_arguments(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         return arguments
 
-    def effects(self, arguments: Mapping[str, Any], said: Any) -> Effects:  # noqa: ARG002
+    def effects(self, arguments: Mapping[str, Any], reply: Any) -> Effects:  # noqa: ARG002
         return []
 
-    def answer(self, said: Any, schema: Any = None) -> ToolAnswer | None:  # noqa: ARG002
+    def answer(self, reply: Any, schema: Any = None) -> ToolAnswer | None:  # noqa: ARG002
         return None
 
 
@@ -92,32 +92,34 @@ class McpToolCall(JsonRpc):
 
     def __init__(self, body: Mapping[str, Any]) -> None:
         super().__init__(body)
-        given = self.arguments.get("arguments")
+        tool_arguments = self.arguments.get("arguments")
         self._params, self.tool = self.arguments, str(self.arguments["name"])
-        self.arguments = given if isinstance(given, Mapping) else {}
+        self.arguments = tool_arguments if isinstance(tool_arguments, Mapping) else {}
 
     def with_arguments(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         return {**self.body, "params": {**self._params, "arguments": arguments}}
 
-    def answer(self, said: Any, schema: Any = None) -> ToolAnswer | None:  # noqa: ARG002
-        found = super().answer(said)
-        if found is None or not isinstance(found.value, Mapping):  # an error has no value
-            return found
-        data = found.value
+    def answer(self, reply: Any, schema: Any = None) -> ToolAnswer | None:  # noqa: ARG002
+        answer_ = super().answer(reply)
+        if answer_ is None or not isinstance(answer_.value, Mapping):  # an error has no value
+            return answer_
+        data = answer_.value
         if not is_result(data):
-            return ToolAnswer(None, lambda _: said, done=False)
-        value = meaning(data) if "content" in data or "structuredContent" in data else None
+            return ToolAnswer(None, lambda _: reply, done=False)
+        value = result_value(data) if "content" in data or "structuredContent" in data else None
         failed = data.get("isError") is True
-        return ToolAnswer(value, lambda now: found.put(changed(data, now)), ok=not failed, words=str(value) * failed)
+        return ToolAnswer(
+            value, lambda now: answer_.put(change_result(data, now)), ok=not failed, words=str(value) * failed
+        )
 
     def made(self, value: Any, schema: Any = None) -> Any:
-        return super().made({**self._typed, **result(value, schema)})
+        return super().made({**self._typed, **make_result(value, schema)})
 
-    def failed(self, words: str) -> Any:
-        return super().made({**self._typed, **refused(self.tool, words)})
+    def failed(self, error_text: str) -> Any:
+        return super().made({**self._typed, **make_error_result(self.tool, error_text)})
 
     def fitted(self, value: Any, was: Any, schema: Any = None) -> Any:
-        return fitted(value, was, schema)
+        return fit_value(value, was, schema)
 
     @property
     def _typed(self) -> dict[str, Any]:
@@ -153,25 +155,25 @@ class Tasks:
                 return TaskResult(message.arguments, self._calls[task], task)
         return message
 
-    def hear(self, said: Any, message: Message | None = None) -> bool:
+    def hear(self, reply: Any, message: Message | None = None) -> bool:
         """Takes what a server says, in answer to this message if it is one. False: it tells the result of a task that
         had ended before."""
         if isinstance(message, TaskResult):
-            known = self.has_ended(message)
+            has_ended = self.has_ended(message)
             self._open.discard(message.task)
-            return not known
-        data = said.get("result", said.get("params")) if isinstance(said, Mapping) else None
+            return not has_ended
+        data = reply.get("result", reply.get("params")) if isinstance(reply, Mapping) else None
         if isinstance(data, Mapping):
-            if isinstance(message, McpToolCall) and (task := _accepted(data)) is not None:
+            if isinstance(message, McpToolCall) and (task := _accepted_task(data)) is not None:
                 self._calls[task] = message
                 self._open.add(task)
             elif data.get("status") in _FAILED or _is_failure(data.get("result")):
                 self._open.discard(str(data.get("taskId")))
         return True
 
-    def has_ended(self, asked: Message | None) -> bool:
+    def has_ended(self, question: Message | None) -> bool:
         """True if a message asks for the result of a task whose end is known."""
-        return isinstance(asked, TaskResult) and asked.task not in self._open
+        return isinstance(question, TaskResult) and question.task not in self._open
 
     def unfinished(self) -> list[McpToolCall]:
         """The calls of tasks whose end nobody has heard of, which therefore may have done their work."""
@@ -186,43 +188,45 @@ class Batch(Message):
     def __init__(self, items: Sequence[Any], calls: Mapping[int, JsonRpc]) -> None:
         """`calls`: those of the messages that are no talk of a session, by their places."""
         self._items, self._calls = items, calls
-        self._ids = {place: str(call.body.get("id")) for place, call in calls.items()}
+        self._ids = {index: str(call.body.get("id")) for index, call in calls.items()}
         self._alone = next(iter(calls.values())) if len(calls) == 1 else None
         self.tool = ", ".join(call.tool for call in calls.values())
-        several = {self._ids[place]: call.arguments for place, call in calls.items()}
+        several = {self._ids[index]: call.arguments for index, call in calls.items()}
         self.arguments = several if self._alone is None else self._alone.arguments
         if all(call.part == "listing" for call in calls.values()):
             self.part = "listing" if calls else "session"
 
-    def _own(self, value: Any, place: int) -> Any:
+    def _own(self, value: Any, index: int) -> Any:
         """One call's part of what is by id."""
-        return value if self._alone is not None else value.get(self._ids[place]) if isinstance(value, Mapping) else None
+        return value if self._alone is not None else value.get(self._ids[index]) if isinstance(value, Mapping) else None
 
     def with_arguments(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         items = list(self._items)
-        for place, call in self._calls.items():
-            items[place] = call.with_arguments(self._own(arguments, place) or {})
+        for index, call in self._calls.items():
+            items[index] = call.with_arguments(self._own(arguments, index) or {})
         return {"body": items}
 
-    def effects(self, arguments: Mapping[str, Any], said: Any) -> Effects:
-        answers = self._answers(said)
+    def effects(self, arguments: Mapping[str, Any], reply: Any) -> Effects:
+        answers = self._answers(reply)
         return [
-            effect for place, call in self._calls.items()
-            for effect in call.effects(self._own(arguments, place) or {}, answers.get(place))
+            effect for index, call in self._calls.items()
+            for effect in call.effects(self._own(arguments, index) or {}, answers.get(index))
         ]  # fmt: skip
 
-    def answer(self, said: Any, schema: Any = None) -> ToolAnswer | None:
-        answers = self._answers(said)
-        found = {place: call.answer(answers.get(place), schema) for place, call in self._calls.items()}
-        parts = {place: each for place, each in found.items() if each is not None}
+    def answer(self, reply: Any, schema: Any = None) -> ToolAnswer | None:
+        answers = self._answers(reply)
+        by_index = {index: call.answer(answers.get(index), schema) for index, call in self._calls.items()}
+        parts = {index: tool_answer for index, tool_answer in by_index.items() if tool_answer is not None}
         if not parts:
             return None
 
         def put(value: Any) -> Any:
-            told = {id(answers[place]): each.put(self._own(value, place)) for place, each in parts.items()}
-            return [told.get(id(item), item) for item in said]
+            changed = {
+                id(answers[index]): tool_answer.put(self._own(value, index)) for index, tool_answer in parts.items()
+            }
+            return [changed.get(id(item), item) for item in reply]
 
-        values = {self._ids[place]: each.value for place, each in parts.items()}
+        values = {self._ids[index]: tool_answer.value for index, tool_answer in parts.items()}
         return ToolAnswer(
             next(iter(values.values())) if self._alone is not None else values, put, any(p.ok for p in parts.values()),
             next((p.words for p in parts.values() if p.words), ""), any(p.done for p in parts.values()),
@@ -231,17 +235,17 @@ class Batch(Message):
     def made(self, value: Any, schema: Any = None) -> Any:
         return [call.made(value, schema) for call in self._calls.values()]
 
-    def failed(self, words: str) -> Any:
-        return [call.failed(words) for call in self._calls.values()]
+    def failed(self, error_text: str) -> Any:
+        return [call.failed(error_text) for call in self._calls.values()]
 
     def fitted(self, value: Any, was: Any, schema: Any = None) -> Any:
         return value if self._alone is None else self._alone.fitted(value, was, schema)
 
-    def _answers(self, said: Any) -> dict[int, Any]:
+    def _answers(self, reply: Any) -> dict[int, Any]:
         """The answer to each call, by the call's place."""
-        by_id = {str(each["id"]): each for each in said if isinstance(each, Mapping) and "id" in each} if isinstance(
-            said, list) else {}  # fmt: skip
-        return {place: by_id[known] for place, known in self._ids.items() if known in by_id}
+        by_id = {str(item["id"]): item for item in reply if isinstance(item, Mapping) and "id" in item} if isinstance(
+            reply, list) else {}  # fmt: skip
+        return {index: by_id[id_] for index, id_ in self._ids.items() if id_ in by_id}
 
 
 class Content(JsonRpc):
@@ -249,16 +253,16 @@ class Content(JsonRpc):
 
     protocol = NAME
 
-    def effects(self, arguments: Mapping[str, Any], said: Any) -> Effects:  # noqa: ARG002
+    def effects(self, arguments: Mapping[str, Any], reply: Any) -> Effects:  # noqa: ARG002
         return []
 
-    def answer(self, said: Any, schema: Any = None) -> ToolAnswer | None:  # noqa: ARG002
-        found = super().answer(said)
+    def answer(self, reply: Any, schema: Any = None) -> ToolAnswer | None:  # noqa: ARG002
+        answer_ = super().answer(reply)
         key = CONTENTS[self.tool]
-        if found is None or not isinstance(found.value, Mapping) or not isinstance(found.value.get(key), list):
-            return found
-        data, parts = found.value, _parts(found.value[key])
-        return ToolAnswer(_texts(parts), lambda now: found.put({**data, key: _told(parts, now)}))
+        if answer_ is None or not isinstance(answer_.value, Mapping) or not isinstance(answer_.value.get(key), list):
+            return answer_
+        data, parts = answer_.value, _parts(answer_.value[key])
+        return ToolAnswer(_texts(parts), lambda now: answer_.put({**data, key: _replace_texts(parts, now)}))
 
 
 class Listing(JsonRpc):
@@ -267,27 +271,31 @@ class Listing(JsonRpc):
     protocol = NAME
     part: Part = "listing"
 
-    def effects(self, arguments: Mapping[str, Any], said: Any) -> Effects:  # noqa: ARG002
+    def effects(self, arguments: Mapping[str, Any], reply: Any) -> Effects:  # noqa: ARG002
         return []
 
-    def answer(self, said: Any, schema: Any = None) -> ToolAnswer | None:  # noqa: ARG002
-        found = super().answer(said)
-        if found is None or not isinstance(found.value, Mapping) or not isinstance(found.value.get("tools"), list):
-            return found
-        data = found.value
-        return ToolAnswer(data["tools"], lambda now: found.put(relisted(data, now)))
+    def answer(self, reply: Any, schema: Any = None) -> ToolAnswer | None:  # noqa: ARG002
+        answer_ = super().answer(reply)
+        if (
+            answer_ is None
+            or not isinstance(answer_.value, Mapping)
+            or not isinstance(answer_.value.get("tools"), list)
+        ):
+            return answer_
+        data = answer_.value
+        return ToolAnswer(data["tools"], lambda now: answer_.put(change_listing(data, now)))
 
 
-def relisted(data: Mapping[str, Any], tools: Any) -> dict[str, Any]:
+def change_listing(data: Mapping[str, Any], tools: Any) -> dict[str, Any]:
     """A list of tools with others. A page of them says where the next one is."""
     return {**data, "tools": tools, **({"nextCursor": tools.cursor} if isinstance(tools, Page) else {})}
 
 
 def tools_in(body: bytes) -> Iterator[Mapping[str, Any]]:
     """The tools of the lists in an answer, be it JSON or a stream of events."""
-    for said in json_rpc.values(body):
-        found = said.get("result") if isinstance(said, Mapping) else None
-        tools = found.get("tools") if isinstance(found, Mapping) else None
+    for reply in json_rpc.read_values(body):
+        result_ = reply.get("result") if isinstance(reply, Mapping) else None
+        tools = result_.get("tools") if isinstance(result_, Mapping) else None
         for tool in tools if isinstance(tools, list) else ():
             if isinstance(tool, Mapping) and isinstance(tool.get("name"), str):
                 yield tool
@@ -295,15 +303,15 @@ def tools_in(body: bytes) -> Iterator[Mapping[str, Any]]:
 
 def only_reads(tool: Any) -> bool:
     """True if a tool in a list says that it only reads."""
-    return _notes(tool).get("readOnlyHint") is True
+    return _annotations(tool).get("readOnlyHint") is True
 
 
 def may_be_repeated(tool: Any) -> bool:
     """True if a tool in a list says that several equal calls have the effect of one."""
-    return _notes(tool).get("idempotentHint") is True
+    return _annotations(tool).get("idempotentHint") is True
 
 
-def _notes(tool: Any) -> Mapping[str, Any]:
+def _annotations(tool: Any) -> Mapping[str, Any]:
     notes = tool.get("annotations") if isinstance(tool, Mapping) and "name" in tool else None
     return notes if isinstance(notes, Mapping) else {}
 
@@ -316,113 +324,115 @@ def is_result(data: Mapping[str, Any]) -> bool:
     kind = data.get("resultType")
     if kind is not None:
         return bool(kind == "complete")
-    return "content" in data or "structuredContent" in data or _accepted(data) is None
+    return "content" in data or "structuredContent" in data or _accepted_task(data) is None
 
 
-def _accepted(data: Mapping[str, Any]) -> str | None:
+def _accepted_task(data: Mapping[str, Any]) -> str | None:
     """The id of the task that a call was accepted as; None if it was not. An extension of 2026-07-28 has it beside the
     type."""
     task = data if data.get("resultType") == "task" else data.get("task")
-    known = task.get("taskId") if isinstance(task, Mapping) else None
-    return known if isinstance(known, str) and "content" not in data else None
+    task_id = task.get("taskId") if isinstance(task, Mapping) else None
+    return task_id if isinstance(task_id, str) and "content" not in data else None
 
 
 def _is_failure(data: Any) -> bool:
     return isinstance(data, Mapping) and data.get("isError") is True
 
 
-def meaning(data: Mapping[str, Any]) -> Any:
+def result_value(data: Mapping[str, Any]) -> Any:
     """The value of a result: the structured content, else the text or the JSON in it. Of several parts the texts."""
     if (structure := data.get("structuredContent")) is not None:
         return structure["result"] if _is_wrapped(structure) else structure
     return _texts(_parts(data.get("content")))
 
 
-def changed(data: Mapping[str, Any], value: Any) -> dict[str, Any]:
+def change_result(data: Mapping[str, Any], value: Any) -> dict[str, Any]:
     """The result with another value."""
     structure, parts = data.get("structuredContent"), _parts(data.get("content"))
     if structure is None:
-        return {**data, "content": _told(parts, value)}
+        return {**data, "content": _replace_texts(parts, value)}
     # A text that the server indents stays indented, so that the fault changes its value alone.
-    indent = 2 if any("\n" in str(part.get("text")) for part in parts) else None
-    told = {"structuredContent": {"result": value} if _is_wrapped(structure) else value}
-    return {**data, **said(_as_text(value, indent)), **told}
+    indent = 2 if any("\n" in str(item.get("text")) for item in parts) else None
+    new_structure = {"structuredContent": {"result": value} if _is_wrapped(structure) else value}
+    return {**data, **make_text_result(_as_text(value, indent)), **new_structure}
 
 
-def fitted(value: Any, was: Any, schema: Any) -> Any:
+def fit_value(value: Any, was: Any, schema: Any) -> Any:
     """The value of a result in the form of its schema; without one, in that of the true value."""
     if not isinstance(schema, Mapping):
-        return value if isinstance(was, str) else schemas.fitted(value, was, schemas.schema_of(was))
+        return value if isinstance(was, str) else schemas.fit_to_schema(value, was, schemas.schema_of(was))
     if "result" in schema.get("properties", ()) and not (isinstance(was, Mapping) and "result" in was):
-        return schemas.fitted({"result": value}, {"result": was}, schema)["result"]
-    return schemas.fitted(value, was, schema)
+        return schemas.fit_to_schema({"result": value}, {"result": was}, schema)["result"]
+    return schemas.fit_to_schema(value, was, schema)
 
 
-def said(text: str) -> dict[str, Any]:
+def make_text_result(text: str) -> dict[str, Any]:
     """A result that is a text."""
     return {"content": [{"type": "text", "text": text}]}
 
 
-def result(value: Any, schema: Any = None) -> dict[str, Any]:
+def make_result(value: Any, schema: Any = None) -> dict[str, Any]:
     """A result of the lab's own, with structured content if the tool promises any."""
-    made = said(_as_text(value))
+    content = make_text_result(_as_text(value))
     if isinstance(schema, Mapping):
         wrapped = list(schema.get("properties", ())) == ["result"]
-        made["structuredContent"] = schemas.fitted({"result": value} if wrapped else value, None, schema)
-    return made
+        content["structuredContent"] = schemas.fit_to_schema({"result": value} if wrapped else value, None, schema)
+    return content
 
 
-def refused(name: str, words: str) -> dict[str, Any]:
+def make_error_result(name: str, error_text: str) -> dict[str, Any]:
     """A result that says it is an error, as a server makes it of an exception."""
-    return {**said(f"Error executing tool {name}: {words}"), "isError": True}
+    return {**make_text_result(f"Error executing tool {name}: {error_text}"), "isError": True}
 
 
 def _parts(content: Any) -> list[Mapping[str, Any]]:
-    return [part for part in content if isinstance(part, Mapping)] if isinstance(content, list) else []
+    return [item for item in content if isinstance(item, Mapping)] if isinstance(content, list) else []
 
 
-def _inner(part: Mapping[str, Any]) -> Mapping[str, Any]:
+def _text_holder(item: Mapping[str, Any]) -> Mapping[str, Any]:
     """The part that has the text: itself, or the content of a prompt's message."""
-    content = part.get("content")
-    return content if isinstance(content, Mapping) else part
+    content = item.get("content")
+    return content if isinstance(content, Mapping) else item
 
 
-def _is_text(part: Mapping[str, Any]) -> bool:
-    return isinstance(_inner(part).get("text"), str)
+def _is_text(item: Mapping[str, Any]) -> bool:
+    return isinstance(_text_holder(item).get("text"), str)
 
 
 def _texts(parts: list[Mapping[str, Any]]) -> Any:
     """The only text; of several, a list; without any, the types of the parts."""
-    texts = [_parsed(_inner(part)["text"]) for part in parts if _is_text(part)]
-    return texts[0] if len(texts) == len(parts) == 1 else texts or [_inner(part).get("type", "") for part in parts]
+    texts = [_parse_text(_text_holder(item)["text"]) for item in parts if _is_text(item)]
+    return (
+        texts[0] if len(texts) == len(parts) == 1 else texts or [_text_holder(item).get("type", "") for item in parts]
+    )
 
 
-def _told(parts: list[Mapping[str, Any]], value: Any) -> list[Mapping[str, Any]]:
+def _replace_texts(parts: list[Mapping[str, Any]], value: Any) -> list[Mapping[str, Any]]:
     """The parts with these texts in the place of theirs. Texts that have no place come behind, and places without a
     text are left out."""
-    written = [part for part in parts if _is_text(part)]
+    written = [item for item in parts if _is_text(item)]
     texts = value if isinstance(value, list) and not len(written) == len(parts) == 1 else [value]
-    told: list[Mapping[str, Any]] = []
-    left = iter(texts)
-    for part in parts:
-        if not _is_text(part):
-            told.append(part)
-        elif (text := next(left, _NONE)) is not _NONE:
-            told.append(_with_text(part, text))
-    return [*told, *(_with_text(written[-1] if written else {"type": "text", "text": ""}, text) for text in left)]
+    items: list[Mapping[str, Any]] = []
+    rest = iter(texts)
+    for item in parts:
+        if not _is_text(item):
+            items.append(item)
+        elif (text := next(rest, _NONE)) is not _NONE:
+            items.append(_with_text(item, text))
+    return [*items, *(_with_text(written[-1] if written else {"type": "text", "text": ""}, text) for text in rest)]
 
 
-def _with_text(part: Mapping[str, Any], value: Any) -> Mapping[str, Any]:
-    inner = _inner(part)
-    made = {**inner, "text": _as_text(value, 2 if "\n" in inner["text"] else None)}
-    return made if inner is part else {**part, "content": made}
+def _with_text(item: Mapping[str, Any], value: Any) -> Mapping[str, Any]:
+    inner = _text_holder(item)
+    new = {**inner, "text": _as_text(value, 2 if "\n" in inner["text"] else None)}
+    return new if inner is item else {**item, "content": new}
 
 
 def _as_text(value: Any, indent: int | None = None) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str, indent=indent)
 
 
-def _parsed(text: str) -> Any:
+def _parse_text(text: str) -> Any:
     """The object or list that the text is in JSON, else the text."""
     value = parsed(text)
     return text if value is None else value

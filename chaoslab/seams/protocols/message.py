@@ -36,11 +36,11 @@ class Message:
         """The whole request with other arguments."""
         raise NotImplementedError
 
-    def effects(self, arguments: Mapping[str, Any], said: Any) -> Effects:
-        """The effects of the request with these arguments. `said`: the whole answer, or None if it is not known."""
+    def effects(self, arguments: Mapping[str, Any], reply: Any) -> Effects:
+        """The effects of the request with these arguments. `reply`: the whole answer, or None if it is not known."""
         raise NotImplementedError
 
-    def answer(self, said: Any, schema: Any = None) -> ToolAnswer | None:
+    def answer(self, reply: Any, schema: Any = None) -> ToolAnswer | None:
         """Reads a whole message; None if it does not answer this request. `schema`: the JSON schema of the tool's
         results, if it is known."""
         raise NotImplementedError
@@ -49,7 +49,7 @@ class Message:
         """The whole message that answers with a value of the lab's own."""
         raise NotImplementedError
 
-    def failed(self, words: str) -> Any:
+    def failed(self, error_text: str) -> Any:
         """The whole message that says that the tool failed."""
         raise NotImplementedError
 

@@ -16,10 +16,10 @@ EMPTY: Mapping[str, Any] = {
 }  # fmt: skip
 
 
-def fitted(value: Any, was: Any, schema: Any) -> Any:
+def fit_to_schema(value: Any, was: Any, schema: Any) -> Any:
     """The value, with what the schema requires and without what it forbids. A required field that is missing is empty,
     and a value that cannot be made to fit is the true one, `was`."""
-    return _fitted(value, was, schema, schema, DEPTH_MAX)
+    return _fit_value(value, was, schema, schema, DEPTH_MAX)
 
 
 def schema_of(value: Any) -> dict[str, Any]:
@@ -28,71 +28,76 @@ def schema_of(value: Any) -> dict[str, Any]:
     if kind == "object":
         return {"type": kind, "properties": {k: schema_of(v) for k, v in value.items()}, "required": list(value)}
     if kind == "array":
-        kinds = {_kind(each) for each in value}
+        kinds = {_kind(item) for item in value}
         return {"type": kind, "items": schema_of(value[0]) if len(kinds) == 1 else {}}
     return {} if kind == "null" else {"type": kind}
 
 
-def _fitted(value: Any, was: Any, schema: Any, root: Any, depth: int) -> Any:
-    schema = _resolved(schema, root, was, depth)
+def _fit_value(value: Any, was: Any, schema: Any, root: Any, depth: int) -> Any:
+    schema = _resolve_schema(schema, root, was, depth)
     kinds = _kinds(schema)
     if kinds and _kind(value) not in kinds and not (_kind(value) == "integer" and "number" in kinds):
         if value or isinstance(value, bool | int | float):
             return was
-        return _emptied(was, schema, root, depth)
+        return _empty_value(was, schema, root, depth)
     if isinstance(value, Mapping) and depth:
-        return _object(value, was if isinstance(was, Mapping) else {}, schema, root, depth)
+        return _fit_object(value, was if isinstance(was, Mapping) else {}, schema, root, depth)
     if isinstance(value, list) and isinstance(schema.get("items"), Mapping) and depth:
         true = was if isinstance(was, list) and was else [None]
         value = [
-            _fitted(each, true[min(n, len(true) - 1)], schema["items"], root, depth - 1) for n, each in enumerate(value)
+            _fit_value(item, true[min(n, len(true) - 1)], schema["items"], root, depth - 1)
+            for n, item in enumerate(value)
         ]
-    return value if _allowed(value, schema) else was
+    return value if _is_allowed(value, schema) else was
 
 
-def _object(
+def _fit_object(
     value: Mapping[str, Any], was: Mapping[str, Any], schema: Mapping[str, Any], root: Mapping[str, Any], depth: int
 ) -> dict[str, Any]:
     properties = schema.get("properties")
-    known = properties if isinstance(properties, Mapping) else {}
+    known_properties = properties if isinstance(properties, Mapping) else {}
     closed = schema.get("additionalProperties") is False
-    made = {
-        key: _fitted(held, was.get(key), known[key], root, depth - 1) if key in known else held
-        for key, held in value.items()
-        if key in known or not closed
+    fields = {
+        key: _fit_value(field, was.get(key), known_properties[key], root, depth - 1)
+        if key in known_properties
+        else field
+        for key, field in value.items()
+        if key in known_properties or not closed
     }
     required = schema.get("required")
     for key in required if isinstance(required, list) else ():
-        if key not in made:
-            made[key] = _emptied(was.get(key), _resolved(known.get(key), root, was.get(key), depth), root, depth - 1)
-    return made
+        if key not in fields:
+            fields[key] = _empty_value(
+                was.get(key), _resolve_schema(known_properties.get(key), root, was.get(key), depth), root, depth - 1
+            )
+    return fields
 
 
-def _emptied(was: Any, schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> Any:
+def _empty_value(was: Any, schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> Any:
     """The emptiest value of the schema; the true one if none is allowed."""
     kinds = _kinds(schema) or [_kind(was)]
     kind = "null" if "null" in kinds else kinds[0]
     empty = EMPTY.get(kind)
     if kind == "object" and depth > 0:
-        return _object({}, was if isinstance(was, Mapping) else {}, schema, root, depth)
-    return empty if was is None or _allowed(empty, schema) else was
+        return _fit_object({}, was if isinstance(was, Mapping) else {}, schema, root, depth)
+    return empty if was is None or _is_allowed(empty, schema) else was
 
 
-def _resolved(schema: Any, root: Mapping[str, Any], was: Any, depth: int) -> Mapping[str, Any]:
+def _resolve_schema(schema: Any, root: Mapping[str, Any], was: Any, depth: int) -> Mapping[str, Any]:
     """The schema that a reference leads to, and of several ones that of the true value."""
     for _ in range(depth + 1):
         if not isinstance(schema, Mapping):
             return {}
-        if isinstance(place := schema.get("$ref"), str) and place.startswith("#/"):
+        if isinstance(reference := schema.get("$ref"), str) and reference.startswith("#/"):
             schema = root
-            for key in place[2:].split("/"):
+            for key in reference[2:].split("/"):
                 schema = schema.get(key.replace("~1", "/").replace("~0", "~")) if isinstance(schema, Mapping) else None
             continue
         several = schema.get("anyOf") or schema.get("oneOf")
         if not isinstance(several, list) or not several:
             return schema
-        inner = [_resolved(each, root, was, depth - 1) for each in several] if depth else []
-        schema = next((each for each in inner if not _kinds(each) or _kind(was) in _kinds(each)), {})
+        inner = [_resolve_schema(option, root, was, depth - 1) for option in several] if depth else []
+        schema = next((option for option in inner if not _kinds(option) or _kind(was) in _kinds(option)), {})
     return schema if isinstance(schema, Mapping) else {}
 
 
@@ -118,7 +123,7 @@ def _kind(value: Any) -> str:
     return "null"
 
 
-def _allowed(value: Any, schema: Mapping[str, Any]) -> bool:
+def _is_allowed(value: Any, schema: Mapping[str, Any]) -> bool:
     """True if the bounds of the schema allow a value of its type."""
     one_of = schema.get("enum")
     if (isinstance(one_of, list) and value not in one_of) or ("const" in schema and value != schema["const"]):

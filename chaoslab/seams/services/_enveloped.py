@@ -6,11 +6,11 @@ from typing import Any
 
 from chaoslab.base.identity import canonical
 from chaoslab.base.json_text import encoded
-from chaoslab.base.jsonable import TEXT_MAX, kept, to_jsonable
+from chaoslab.base.jsonable import TEXT_MAX, shorten_texts, to_jsonable
 from chaoslab.core.exchange import Reply
 from chaoslab.seams.protocols import json_rpc, mcp, message_of
 from chaoslab.seams.protocols.message import Message, ToolAnswer
-from chaoslab.seams.services.messages import Fields, HttpRequest, Served, is_stream, measured
+from chaoslab.seams.services.messages import Fields, HttpRequest, Served, is_stream, set_length
 from chaoslab.seams.services.model import ModelHost
 
 _NOTHING: dict[str, Any] = {}
@@ -32,17 +32,17 @@ class WantedCall:
         empty = not request.body and "?" not in request.target
         self.value: Any = _NOTHING if empty else request.meaning()
         text = not empty and self.value.keys() == _TEXT and isinstance(self.value["body"], str)
-        found = None if host is not None else message_of(self.value, request.headers, body=bool(request.body))
+        message = None if host is not None else message_of(self.value, request.headers, body=bool(request.body))
         if tasks is not None:
-            found = tasks.resume(found)
-        self.message: Message | None = found
-        if found is not None:
-            self.tool, self.value = found.tool, found.arguments
+            message = tasks.resume(message)
+        self.message: Message | None = message
+        if message is not None:
+            self.tool, self.value = message.tool, message.arguments
         self.long = len(request.body) > TEXT_MAX
         """True if a log may show a part of the body alone."""
         try:
             self.intent = (
-                canonical([request.target, self.value]) if found is not None
+                canonical([request.target, self.value]) if message is not None
                 else _NOTHING_WANTED if empty
                 else canonical([request.query, self.arguments]) if self.long and text
                 else request.intent(self.value)
@@ -52,7 +52,7 @@ class WantedCall:
 
     def noted(self, value: Any) -> Any:
         """Arguments, or the content of an effect, as a log keeps them."""
-        return kept(to_jsonable(value)) if self.long else to_jsonable(value)
+        return shorten_texts(to_jsonable(value)) if self.long else to_jsonable(value)
 
     @cached_property
     def arguments(self) -> Any:
@@ -69,16 +69,16 @@ class Enveloped(Served):
     done: bool
     said: Any
 
-    def __init__(self, served: Served, message: Message, schema: Any, said: Any, answer: ToolAnswer) -> None:
+    def __init__(self, served: Served, message: Message, schema: Any, payload: Any, answer: ToolAnswer) -> None:
         self.__dict__.update(served.__dict__)
         self.__dict__.update(
-            value=answer.value, ok=answer.ok, done=answer.done, said=said, _of=(message, schema, answer)
+            value=answer.value, ok=answer.ok, done=answer.done, said=payload, _of=(message, schema, answer)
         )
 
     @property
     def error_words(self) -> str:
-        words = self.__dict__["_of"][2].words
-        return words or super().error_words
+        message = self.__dict__["_of"][2].words
+        return message or super().error_words
 
     @property
     def json_text(self) -> str:
@@ -88,31 +88,31 @@ class Enveloped(Served):
         body = encoded(text)
         if is_stream(self.fields):
             message, schema, _ = self.__dict__["_of"]
-            body = json_rpc.replaced(self.body, lambda said: message.answer(said, schema) is not None, text)
-        return Served(self.status, measured(self.fields, body), body)
+            body = json_rpc.replace_event(self.body, lambda payload: message.answer(payload, schema) is not None, text)
+        return Served(self.status, set_length(self.fields, body), body)
 
     def with_value(self, value: Any) -> Reply:
         message, schema, answer = self.__dict__["_of"]
-        told = Served.of(self.with_text(json.dumps(answer.put(value), ensure_ascii=False)))
-        return enveloped(told, message, schema)
+        changed = Served.of(self.with_text(json.dumps(answer.put(value), ensure_ascii=False)))
+        return unwrap_served(changed, message, schema)
 
     def in_form(self, value: Any) -> Reply:
         message, schema, _ = self.__dict__["_of"]
-        told = message.fitted(value, self.value, schema)
-        return self if told == self.value else self.with_value(told)
+        fitted = message.fitted(value, self.value, schema)
+        return self if fitted == self.value else self.with_value(fitted)
 
 
-def enveloped(served: Served, message: Message, schema: Any) -> Served:
+def unwrap_served(served: Served, message: Message, schema: Any) -> Served:
     """The reply with the tool's own value, if it answers the message; else as it is."""
-    for said in json_rpc.values(served.body) if is_stream(served.fields) else (served.value,):
-        answer = message.answer(said, schema)
+    for payload in json_rpc.read_values(served.body) if is_stream(served.fields) else (served.value,):
+        answer = message.answer(payload, schema)
         if answer is not None:
-            return Enveloped(served, message, schema, said, answer)
+            return Enveloped(served, message, schema, payload, answer)
     return served
 
 
-def made(message: Message, said: Any, schema: Any = None) -> Served:
+def make_reply(message: Message, payload: Any, schema: Any = None) -> Served:
     """A reply of the lab's own with this whole message."""
-    body = encoded(json.dumps(said, ensure_ascii=False, default=str))
+    body = encoded(json.dumps(payload, ensure_ascii=False, default=str))
     fields: Fields = [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
-    return enveloped(Served(200, fields, body), message, schema)
+    return unwrap_served(Served(200, fields, body), message, schema)

@@ -64,14 +64,14 @@ class Outages:
         if outage is None or self.of(name) is not None:
             return None
         until_s = self._clock.monotonic() + outage.for_s
-        found = self._current[name] = Current(outage, active.injection, active.fault_name, until_s, request)
+        current = self._current[name] = Current(outage, active.injection, active.fault_name, until_s, request)
         # A process that is killed loses what it held in memory; one that is paused keeps it, and its connections.
         if outage.lost and name in self.resets:
             self.resets[name]()
         if outage.held is None:
             for line in list(self._lines.pop(name, {}).values()):
                 line.drop()
-        return found
+        return current
 
     def hang_up(self) -> None:
         """Ends all connections, whose client was killed."""
@@ -81,8 +81,8 @@ class Outages:
 
     def of(self, name: str) -> Current | None:
         """The outage of the service that goes on; None if there is none."""
-        found = self._current.get(name)
-        return found if found is not None and self._clock.monotonic() < found.until_s else None
+        current = self._current.get(name)
+        return current if current is not None and self._clock.monotonic() < current.until_s else None
 
     def count(self) -> int:
         """The number of outages that go on."""
@@ -94,13 +94,13 @@ class Outages:
 
     def down(self, name: str) -> Current | None:
         """The outage for which the service refuses connections now."""
-        found = self.of(name) if self._current else None
-        return found if found is not None and found.outage.held is None else None
+        current = self.of(name) if self._current else None
+        return current if current is not None and current.outage.held is None else None
 
     def held(self, name: str) -> ActiveFault | None:
         """The fault of a call that comes now, or whose answer is ready, while the service is paused."""
-        found = self.of(name) if self._current else None
-        if found is None or found.outage.held is None:
+        current = self.of(name) if self._current else None
+        if current is None or current.outage.held is None:
             return None
-        fault = found.outage.held(found.until_s - self._clock.monotonic())
-        return ActiveFault(found.injection, found.fault_name, fault)
+        fault = current.outage.held(current.until_s - self._clock.monotonic())
+        return ActiveFault(current.injection, current.fault_name, fault)

@@ -71,17 +71,17 @@ def kind_of(app: Any) -> Kind:
     if not callable(app):
         raise TypeError(f"it should be {FORMS}")
     if isinstance(app, type):
-        if _takes(app, 2) and not _takes(app, 1):
+        if _can_take(app, 2) and not _can_take(app, 1):
             return "wsgi"
         raise TypeError(f"it is a class: give what it makes, as in {app.__name__}(…), which should be {FORMS}")
     of_coroutine = _of_coroutine(app)
-    if of_coroutine and _takes(app, 3):
+    if of_coroutine and _can_take(app, 3):
         return "asgi"
-    if _required(app) == 1 or (of_coroutine and _takes(app, 1)):
+    if _count_required(app) == 1 or (of_coroutine and _can_take(app, 1)):
         return "function"
-    if _takes(app, 2) and not of_coroutine:
+    if _can_take(app, 2) and not of_coroutine:
         return "wsgi"
-    raise TypeError(f"it takes {_required(app)} arguments: it should be {FORMS}")
+    raise TypeError(f"it takes {_count_required(app)} arguments: it should be {FORMS}")
 
 
 def _of_coroutine(app: Any) -> bool:
@@ -97,7 +97,7 @@ def _signature(app: Any) -> inspect.Signature | None:
         return None
 
 
-def _takes(app: Any, count: int) -> bool:
+def _can_take(app: Any, count: int) -> bool:
     signature = _signature(app)
     if signature is None:
         return True
@@ -108,19 +108,20 @@ def _takes(app: Any, count: int) -> bool:
     return True
 
 
-def _required(app: Any) -> int:
+def _count_required(app: Any) -> int:
     """The number of positional arguments without a default; 2 for a callable that takes any number, as WSGI has."""
     signature = _signature(app)
     parameters = signature.parameters.values() if signature is not None else ()
-    if any(each.kind is each.VAR_POSITIONAL for each in parameters):
+    if any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):
         return 2
     return sum(
-        each.default is each.empty and each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
-        for each in parameters
+        parameter.default is parameter.empty
+        and parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+        for parameter in parameters
     )
 
 
-def of_function(function: Callable[[AppRequest], Any]) -> Wsgi:
+def make_wsgi(function: Callable[[AppRequest], Any]) -> Wsgi:
     """The function as a WSGI application."""
 
     def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
@@ -130,7 +131,7 @@ def of_function(function: Callable[[AppRequest], Any]) -> Wsgi:
                 reply = asyncio.run(_awaited(reply))
         except NoJsonError as error:
             reply = (400, str(error))
-        status, headers, body = _reply(reply, function)
+        status, headers, body = _read_reply(reply, function)
         start_response(f"{status} {phrase(status)}", headers)
         return body
 
@@ -150,19 +151,19 @@ def _request(environ: Mapping[str, Any]) -> AppRequest:
     return AppRequest(environ["REQUEST_METHOD"], path, query, headers, environ["wsgi.input"].read())
 
 
-def _reply(reply: Any, function: Any) -> tuple[int, list[tuple[str, str]], Iterable[bytes]]:
+def _read_reply(reply: Any, function: Any) -> tuple[int, list[tuple[str, str]], Iterable[bytes]]:
     """Status, headers and body of a function's reply. Raises TypeError: it is no reply."""
-    said, status, given, body = reply, 204 if reply is None else 200, cast(Any, {}), reply
+    returned, status, extra, body = reply, 204 if reply is None else 200, cast(Any, {}), reply
     if isinstance(reply, tuple):
         if len(reply) not in (2, 3) or not isinstance(reply[0], int) or not 100 <= reply[0] <= 999:
-            raise _no_reply(function, said)
+            raise _no_reply(function, returned)
         status, body = int(reply[0]), reply[1]
-        given = (reply[2] or {}) if len(reply) == 3 else {}
-    if not isinstance(given, Mapping):
-        raise _no_reply(function, said)
-    headers = [(str(name), str(value)) for name, value in given.items()]
+        extra = (reply[2] or {}) if len(reply) == 3 else {}
+    if not isinstance(extra, Mapping):
+        raise _no_reply(function, returned)
+    headers = [(str(name), str(value)) for name, value in extra.items()]
     if isinstance(body, Iterator):
-        return status, _typed(headers, "text/plain; charset=utf-8"), map(_encoded, body)
+        return status, _with_content_type(headers, "text/plain; charset=utf-8"), map(_encode_piece, body)
     if isinstance(body, dict | list):
         data, kind = encoded(json.dumps(body, ensure_ascii=False)), "application/json"
     elif isinstance(body, str):
@@ -170,19 +171,19 @@ def _reply(reply: Any, function: Any) -> tuple[int, list[tuple[str, str]], Itera
     elif isinstance(body, bytes) or body is None:
         data, kind = body or b"", "application/octet-stream" if body else ""
     else:
-        raise _no_reply(function, said)
-    headers = _typed(headers, kind) if kind else headers
+        raise _no_reply(function, returned)
+    headers = _with_content_type(headers, kind) if kind else headers
     return status, headers if status in (204, 304) else [*headers, ("Content-Length", str(len(data)))], [data]
 
 
-def _no_reply(function: Any, said: Any) -> TypeError:
+def _no_reply(function: Any, returned: Any) -> TypeError:
     name = getattr(function, "__name__", type(function).__name__)
-    return TypeError(f"the service {name} returned {type(said).__name__} {said!r:.60}: {_REPLIES}")
+    return TypeError(f"the service {name} returned {type(returned).__name__} {returned!r:.60}: {_REPLIES}")
 
 
-def _typed(headers: list[tuple[str, str]], kind: str) -> list[tuple[str, str]]:
+def _with_content_type(headers: list[tuple[str, str]], kind: str) -> list[tuple[str, str]]:
     return headers if any(name.lower() == "content-type" for name, _ in headers) else [*headers, ("Content-Type", kind)]
 
 
-def _encoded(part: Any) -> bytes:
-    return part if isinstance(part, bytes) else str(part).encode()
+def _encode_piece(piece: Any) -> bytes:
+    return piece if isinstance(piece, bytes) else str(piece).encode()

@@ -14,9 +14,9 @@ class AsideAttempt(ServiceAttempt):
     of_model, chat, hit, over, waited_s = False, None, False, False, None
     reads = 0
 
-    def __init__(self, seam: ServiceSeam, book: TrialLog, name: str, request: HttpRequest, wanted: WantedCall) -> None:
-        self.seam, self.book, self.name, self.request, self.tool = seam, book, name, request, wanted.tool
-        self.value, self.message, self.clock, self.deadline_s = wanted.value, wanted.message, seam.clock, seam.timeout_s
+    def __init__(self, seam: ServiceSeam, book: TrialLog, name: str, request: HttpRequest, call: WantedCall) -> None:
+        self.seam, self.book, self.name, self.request, self.tool = seam, book, name, request, call.tool
+        self.value, self.message, self.clock, self.deadline_s = call.value, call.message, seam.clock, seam.timeout_s
         self.began_s = self.clock.monotonic()
         seam.asked_of.add(name)
         seam.open[id(self)] = self
@@ -32,9 +32,9 @@ class AsideAttempt(ServiceAttempt):
     def taking(self, started: Started) -> Take:
         keep = self._keeping(started)
 
-        def take(part: bytes | None) -> None:
-            keep(part)
-            if part is not None:
+        def take(piece: bytes | None) -> None:
+            keep(piece)
+            if piece is not None:
                 self.hold()
 
         return take
@@ -43,7 +43,7 @@ class AsideAttempt(ServiceAttempt):
         if self.seam.outages.held(self.name) is not None:
             self.clock.sleep(max(0.0, self.seam.outages.until_s(self.name) - self.clock.monotonic()))
 
-    def ended(self, seen: ClientEnd) -> None:  # noqa: ARG002
+    def ended(self, end: ClientEnd) -> None:  # noqa: ARG002
         if not self.over:
             self.over = True
             del self.seam.open[id(self)]
@@ -57,11 +57,11 @@ def attempt_aside(seam: ServiceSeam, name: str, request: HttpRequest, line: Line
     """The attempt that a request to a service is; None outside of a trial."""
     if seam.book is None:
         return None
-    wanted = WantedCall(request, seam.model(name, request), seam.tasks[name])
-    seam.book.hide(request.secrets(body=wanted.long))
-    if seam.aside(name, wanted):
-        return AsideAttempt(seam, seam.book, name, request, wanted)
-    return ServiceAttempt(seam, seam.book, name, request, line, wanted)
+    call = WantedCall(request, seam.model(name, request), seam.tasks[name])
+    seam.book.hide(request.secrets(body=call.long))
+    if seam.aside(name, call):
+        return AsideAttempt(seam, seam.book, name, request, call)
+    return ServiceAttempt(seam, seam.book, name, request, line, call)
 
 
 def unread(seam: ServiceSeam, name: str, request: HttpRequest) -> ServiceAttempt | None:

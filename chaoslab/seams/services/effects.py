@@ -17,17 +17,17 @@ SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 """The methods without effects (RFC 9110, section 9.2.1)."""
 
 
-def stated(said: str) -> list[tuple[str, Mapping[str, Any]]]:
+def parse_effects(header: str) -> list[tuple[str, Mapping[str, Any]]]:
     """The effects that a service states. Raises ValueError: it cannot be read."""
-    if said.strip().lower() == "none":
+    if header.strip().lower() == "none":
         return []
-    value = json.loads(said)
-    found = list[tuple[str, Mapping[str, Any]]]()
-    for one in value if isinstance(value, list) else [value]:
-        if not isinstance(one, dict) or not isinstance(one.get("effect"), str):
+    value = json.loads(header)
+    effects = list[tuple[str, Mapping[str, Any]]]()
+    for entry in value if isinstance(value, list) else [value]:
+        if not isinstance(entry, dict) or not isinstance(entry.get("effect"), str):
             raise ValueError('it should be none, or JSON as in {"effect": "order_placed", "item": "tea"}')
-        found.append((one["effect"], {key: value for key, value in one.items() if key != "effect"}))
-    return found
+        effects.append((entry["effect"], {key: value for key, value in entry.items() if key != "effect"}))
+    return effects
 
 
 def of_task(service: str, tool: str, arguments: Mapping[str, Any]) -> Effect:
@@ -51,12 +51,12 @@ class Repeats:
         header = next((value for name, value in request.fields if is_idempotency_key(name)), "")
         if key := header or idempotency_key_of(arguments):
             return f"{tool} {key}"
-        asked = f"{request.method} {request.target} {blake2b(request.body, digest_size=8).hexdigest()}"
-        place = service, request.target
-        latest, nth = self._latest.get(place, ("", 0))
-        if asked != latest:
+        fingerprint = f"{request.method} {request.target} {blake2b(request.body, digest_size=8).hexdigest()}"
+        target_key = service, request.target
+        latest, nth = self._latest.get(target_key, ("", 0))
+        if fingerprint != latest:
             nth += 1
-            self._latest[place] = asked, nth
+            self._latest[target_key] = fingerprint, nth
         if request.method not in REPEATABLE:
             return ""
-        return f"{asked} {nth}" if nth > 1 else asked
+        return f"{fingerprint} {nth}" if nth > 1 else fingerprint

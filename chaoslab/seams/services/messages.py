@@ -11,11 +11,11 @@ from urllib.parse import parse_qsl, urlencode
 
 from chaoslab.base.identity import canonical
 from chaoslab.base.json_text import encoded, value_of
-from chaoslab.base.secrets import MASK, is_secret, of_body, of_headers, of_query
+from chaoslab.base.secrets import MASK, find_in_body, find_in_headers, find_in_query, is_secret
 from chaoslab.base.values import fixed
 from chaoslab.core.exchange import Failure, Reply
 from chaoslab.core.stream import EVENT_STREAM, FRAMES, IN_LINES, Cutter, Events, FrameCutter, Lines
-from chaoslab.wire.http1 import BODILESS, unpacked
+from chaoslab.wire.http1 import BODILESS, unpack
 
 COMPARED_MAX = 64 * 1024
 """The largest body that is compared by its meaning, in bytes; a larger one by its digest."""
@@ -74,39 +74,41 @@ class HttpRequest:
 
     def secrets(self, *, body: bool) -> set[str]:
         """The credentials in its headers and its query, and in its `body` if that is cut in a log."""
-        found = of_headers(self.fields)
+        secrets_ = find_in_headers(self.fields)
         if self.query:
-            found |= of_query(self.query)
-        return found | of_body(self.header(b"content-type"), self.body) if body else found
+            secrets_ |= find_in_query(self.query)
+        return secrets_ | find_in_body(self.header(b"content-type"), self.body) if body else secrets_
 
     def intent(self, meaning: Mapping[str, Any]) -> str:
         """The meaning as text, to tell if another request wants the same. Of a body that is very large, or nested very
         deeply, it is a digest."""
         query, body = self.query, self.body
         short = len(query) + len(body) <= KEPT_MAX
-        known = _intents.get((query, body)) if short else None
-        if known is not None and known[0] == meaning:
-            return known[1]
+        cached = _intents.get((query, body)) if short else None
+        if cached is not None and cached[0] == meaning:
+            return cached[1]
         if len(body) <= COMPARED_MAX:
             try:
-                found = canonical([query, meaning])
+                text = canonical([query, meaning])
             except RecursionError:
                 pass
             else:
                 if short:
                     if len(_intents) >= INTENTS_MAX:
                         _intents.clear()
-                    _intents[query, body] = meaning, found
-                return found
+                    _intents[query, body] = meaning, text
+                return text
         return canonical([self.query, sha256(self.body).hexdigest()])
 
     def with_meaning(self, value: Mapping[str, Any]) -> "HttpRequest":
         """The request with other arguments."""
         fields, query, (kind, was) = dict(value), self.query, self._content()
         if query and "query" not in was:
-            own, changed = _fields_of(query), fields.pop("query", {})
+            original, changed = _fields_of(query), fields.pop("query", {})
             if isinstance(changed, dict):
-                changed = {name: own.get(name, each) if each == MASK else each for name, each in changed.items()}
+                changed = {
+                    name: original.get(name, value_) if value_ == MASK else value_ for name, value_ in changed.items()
+                }
             query = urlencode(changed, doseq=True)
         if kind == "form":
             body = urlencode(fields, doseq=True).encode()
@@ -124,13 +126,13 @@ _intents: dict[tuple[str, bytes], tuple[Mapping[str, Any], str]] = {}
 
 def _fields_of(text: str) -> dict[str, Any]:
     """The fields of a query or a form; one that is given several times has a list of values."""
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for key, value in parse_qsl(text, keep_blank_values=True):
-        if key in found:
-            found[key] = [*(found[key] if isinstance(found[key], list) else [found[key]]), value]
+        if key in fields:
+            fields[key] = [*(fields[key] if isinstance(fields[key], list) else [fields[key]]), value]
         else:
-            found[key] = value
-    return found
+            fields[key] = value
+    return fields
 
 
 class Served(Reply):
@@ -145,7 +147,7 @@ class Served(Reply):
         for name, codings in fields:
             if name.lower() == "content-encoding":
                 with suppress(Failure):  # it is too large or in another coding, and passes as it is
-                    body = unpacked(raw, codings)
+                    body = unpack(raw, codings)
                 break
         self.__dict__.update(
             status=status, headers=dict(fields), body=body, stream=None, pipes=(), fields=tuple(fields), raw=raw
@@ -153,7 +155,7 @@ class Served(Reply):
 
     def with_value(self, value: Any) -> Reply:
         body = encoded(self.spelt(value))
-        return Served(self.status, measured(self.fields, body), body)
+        return Served(self.status, set_length(self.fields, body), body)
 
     @classmethod
     def of(cls, reply: Reply) -> "Served":
@@ -161,10 +163,10 @@ class Served(Reply):
         if isinstance(reply, cls):
             return reply
         body = b"" if reply.status in BODILESS else reply.body
-        return cls(reply.status, measured(list(reply.headers.items()), body), body)
+        return cls(reply.status, set_length(list(reply.headers.items()), body), body)
 
 
-def measured(fields: Fields, body: bytes) -> list[tuple[str, str]]:
+def set_length(fields: Fields, body: bytes) -> list[tuple[str, str]]:
     """The headers with this body's length."""
     return [*((k, v) for k, v in fields if k.lower() not in LENGTHS), ("Content-Length", str(len(body)))]
 
@@ -184,7 +186,7 @@ def in_parts(fields: Iterable[tuple[str, str]]) -> bool:
     return False
 
 
-def cutter(status: int, fields: Iterable[tuple[str, str]]) -> Cutter:
+def make_cutter(status: int, fields: Iterable[tuple[str, str]]) -> Cutter:
     """The cutter of a streamed body: into messages of a WebSocket, lines of JSON, frames, or server-sent events."""
     if status == UPGRADED:
         return Messages()
@@ -214,25 +216,25 @@ class Messages:
     def rest(self) -> bytes:
         return self._held
 
-    def feed(self, part: bytes) -> list[bytes]:
-        large, found = part[: self._large], list[bytes]()
+    def feed(self, piece: bytes) -> list[bytes]:
+        large, complete = piece[: self._large], list[bytes]()
         self._large -= len(large)
         if large:
-            found.append(large)
-        self._held += part[len(large) :]
+            complete.append(large)
+        self._held += piece[len(large) :]
         while (size := _size(self._held, self._end)) is not None:
             first, end = self._held[self._end], self._end + size
-            whole = len(self._held) >= end
-            if not whole and size <= FRAME_MAX:
+            is_whole = len(self._held) >= end
+            if not is_whole and size <= FRAME_MAX:
                 break
             alone = self._end == 0 and first & _CONTROL
-            if (first & _LAST and not first & _CONTROL) or alone or not whole:
-                found.append(self._held[:end])
+            if (first & _LAST and not first & _CONTROL) or alone or not is_whole:
+                complete.append(self._held[:end])
                 self._large = max(0, end - len(self._held))
                 self._held, self._end = self._held[end:], 0
             else:
                 self._end = end
-        return found
+        return complete
 
 
 def _size(data: bytes, begin: int) -> int | None:

@@ -6,13 +6,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from chaoslab.base.identity import parsed
+from chaoslab.base.identity import parse_json
 from chaoslab.core import events
 from chaoslab.core.dialog import Dialog, sketch
 from chaoslab.core.exchange import Call, Reply
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.core.stream import EVENT_STREAM, FRAMES
-from chaoslab.seams._replied import replied
+from chaoslab.seams._replied import make_replied
 from chaoslab.seams.services.messages import HttpRequest
 
 TOKENS_MAX = 2**53
@@ -93,21 +93,21 @@ class ModelSpending:
     ) -> events.Usage | events.UsageUnstated | None:
         """The event for an answer, whose tokens are added, `estimated` if it does not state them; None if it says
         nothing."""
-        stated = heard.tokens_in is not None or heard.tokens_out is not None
-        if not stated and not heard.said:
+        is_stated = heard.tokens_in is not None or heard.tokens_out is not None
+        if not is_stated and not heard.said:
             return None
-        tokens_in, tokens_out = (heard.tokens_in, heard.tokens_out) if stated else estimated(heard)
-        tokens_in, tokens_out = believed(tokens_in), believed(tokens_out)
+        tokens_in, tokens_out = (heard.tokens_in, heard.tokens_out) if is_stated else estimated(heard)
+        tokens_in, tokens_out = bound_tokens(tokens_in), bound_tokens(tokens_out)
         cost = self.price(heard.model, tokens_in, tokens_out)
         self.tokens += tokens_in + tokens_out
         self.cost_usd += cost or 0.0
         used: dict[str, Any] = {"prompt_tokens": tokens_in, "completion_tokens": tokens_out, "cost_usd": cost}
-        if stated:
+        if is_stated:
             return events.Usage(model=heard.model, request=request, **used)
         return events.UsageUnstated(model=heard.model, request=request, finished=heard.finished, **used)
 
 
-def believed(tokens: Any) -> int:
+def bound_tokens(tokens: Any) -> int:
     """The count of tokens that a model's server states; 0 if it is no integer from 1 to `TOKENS_MAX`."""
     return tokens if type(tokens) is int and 0 < tokens <= TOKENS_MAX else 0
 
@@ -123,8 +123,8 @@ class ModelRequest:
     @classmethod
     def of(cls, host: ModelHost | None, request: HttpRequest) -> "ModelRequest | None":
         """The request; None if it is no chat."""
-        found = host.format_of(request.path) if host is not None and request.method == "POST" else None
-        return None if host is None or found is None else cls(host, found, request)
+        format_ = host.format_of(request.path) if host is not None and request.method == "POST" else None
+        return None if host is None or format_ is None else cls(host, format_, request)
 
     def shown(self, value: Any) -> dict[str, Any]:
         """The request in the log, where a whole conversation would stand again and again."""
@@ -157,9 +157,9 @@ class ModelRequest:
         """The event for the model's own reply, if the log is to keep it."""
         if self._host.recorded:
             with suppress(ValueError, RecursionError):  # a request that is no JSON cannot be found again
-                asked = self.format.question_digest(self.sent.path, self.sent.body)
-                brief = sketch(self.format.dialog, parsed(self.sent.body))
-                yield replace(replied(call.target, call.request, call.attempt, asked, reply), sketch=brief)
+                question = self.format.question_digest(self.sent.path, self.sent.body)
+                brief = sketch(self.format.dialog, parse_json(self.sent.body))
+                yield replace(make_replied(call.target, call.request, call.attempt, question, reply), sketch=brief)
 
     def ended(self, heard: ReadAnswer | None) -> None:
         """Tells the model what its client got as its answer; None if that did not reach it whole."""

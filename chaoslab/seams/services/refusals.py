@@ -29,14 +29,14 @@ def refuses(injection: Injection) -> bool:
 
 def refuses_at(injection: Injection) -> Step:
     """The step in which an injection that refuses connections does so."""
-    found: Step = next(
-        trait(fault, "refuses_at") for fault in (load(each.fault) for each in injection.choices)
+    step: Step = next(
+        trait(fault, "refuses_at") for fault in (load(choice.fault) for choice in injection.choices)
         if trait(fault, "refuses")
     )  # fmt: skip
-    return found
+    return step
 
 
-def check(injections: Iterable[Injection], services: Iterable[str]) -> None:
+def check_refusals(injections: Iterable[Injection], services: Iterable[str]) -> None:
     """Checks that each injection can meet the services that it is aimed at. Raises ValueError: one refuses connections
     by what a request says, and there is none yet."""
     names = list(services)
@@ -89,14 +89,14 @@ class Refusals:
 
     def reach(self, name: str) -> Candidates:
         """The injections that may refuse a connection to the service."""
-        found = self._reach.get(name)
-        if found is None:
-            found = self._reach[name] = Candidates(filter(refuses, self.plan.candidates(name)))
-        return found
+        candidates = self._reach.get(name)
+        if candidates is None:
+            candidates = self._reach[name] = Candidates(filter(refuses, self.plan.candidates(name)))
+        return candidates
 
     def refused(self, name: str, trip_s: float, step: Step = "connection") -> Callable[[], None] | None:
         """The function to call when the client is told that its connection fails in this step; None if it does not."""
-        book, reach = self.book, self._refusing(name, step)
+        book, reach = self.book, self._reach_at(name, step)
         if book is None:
             return None
         if step == "connection" and (down := self.outages.down(name)) is not None:
@@ -114,14 +114,14 @@ class Refusals:
         if pending is None:
             pending = self._pending[name] = book.requests.ask(name, f"{name} {CONNECT}", [number])
         call, faults, began_s = self._connecting(book, name, pending, trip_s)
-        return self._refusal_told(book, call, faults, began_s, _refusal(faults, reach, decisions, call))
+        return self._make_refusal_callback(book, call, faults, began_s, _refusal(faults, reach, decisions, call))
 
     def _refused_by(self, down: Current, book: TrialLog, name: str, trip_s: float) -> Callable[[], None]:
         """The same for a connection to a service that is down. It tells no request, so it counts as an attempt of the
         one at which the outage began."""
         call, faults, began_s = self._connecting(book, name, down.request, trip_s)
         faults.note_hit(down.cut(OutageCut("refused")))
-        return self._refusal_told(book, call, faults, began_s, "refused")
+        return self._make_refusal_callback(book, call, faults, began_s, "refused")
 
     def _connecting(
         self, book: TrialLog, name: str, request: Request, trip_s: float
@@ -137,12 +137,12 @@ class Refusals:
             book.lines.append(user_line())
         return call, AttemptFaults(self.memory, call, book.note, elapsed_s=began_s - book.origin), began_s
 
-    def _refusal_told(
+    def _make_refusal_callback(
         self, book: TrialLog, call: Call, faults: AttemptFaults, began_s: float, kind: str
     ) -> Callable[[], None]:
         """The function to call when the client is told that its connection failed."""
 
-        def told() -> None:
+        def tell_client() -> None:
             duration_s = self.clock.monotonic() - began_s
             faults.witnessed(Observation(duration_s=duration_s, deadline_s=self.timeout_s, error=kind))
             book.note(
@@ -157,14 +157,14 @@ class Refusals:
                 )
             )
 
-        return told
+        return tell_client
 
-    def _refusing(self, name: str, step: Step) -> Candidates:
+    def _reach_at(self, name: str, step: Step) -> Candidates:
         """The injections that may refuse a connection to the service in this step."""
-        found = self._steps.get((name, step))
-        if found is None:
-            found = self._steps[name, step] = Candidates(i for i in self.reach(name) if refuses_at(i) == step)
-        return found
+        candidates = self._steps.get((name, step))
+        if candidates is None:
+            candidates = self._steps[name, step] = Candidates(i for i in self.reach(name) if refuses_at(i) == step)
+        return candidates
 
     def will_refuse(self, name: str) -> bool:
         """True if the next new request to the service will be refused, as far as that is known."""
@@ -172,7 +172,7 @@ class Refusals:
         if book is None or not reach:
             return False
         number = book.requests.made(name) + 1
-        return any(each in HITS for each in self._decisions(reach, name, number, 1, foreseen=True))
+        return any(decision in HITS for decision in self._decisions(reach, name, number, 1, foreseen=True))
 
     def let_pass(self, name: str, number: int, attempt: int) -> list[str]:
         """The injections whose dice let this attempt's connection pass."""
@@ -181,9 +181,9 @@ class Refusals:
             return []
         decisions = self._decisions(reach, name, number, attempt, foreseen=True)
         return [
-            each.name
-            for each, decision in zip(reach, decisions, strict=True)
-            if decision and not (decision in HITS and refuses_at(each) != "connection")  # it had no such step
+            injection.name
+            for injection, decision in zip(reach, decisions, strict=True)
+            if decision and not (decision in HITS and refuses_at(injection) != "connection")  # it had no such step
         ]
 
     def _decisions(

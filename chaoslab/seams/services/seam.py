@@ -18,7 +18,7 @@ from chaoslab.base.clock import Clock, system
 from chaoslab.base.identity import Request, digest
 from chaoslab.base.json_text import encoded
 from chaoslab.base.jsonable import line, line_of
-from chaoslab.base.secrets import SEARCHED_MAX, of_body, of_headers
+from chaoslab.base.secrets import SEARCHED_MAX, find_in_body, find_in_headers
 from chaoslab.core import events
 from chaoslab.core.attempt import Attempt
 from chaoslab.core.chain import ActiveFault, at_once
@@ -36,11 +36,20 @@ from chaoslab.seams import _client_retry, _trace_context
 from chaoslab.seams.functions.seam import Turns
 from chaoslab.seams.protocols import json_rpc, mcp
 from chaoslab.seams.protocols.message import Effects
-from chaoslab.seams.services._enveloped import WantedCall, enveloped, made
+from chaoslab.seams.services._enveloped import WantedCall, make_reply, unwrap_served
 from chaoslab.seams.services._outages import Current, Outages
-from chaoslab.seams.services.effects import EFFECT, SAFE, Repeats, of_task, stated
+from chaoslab.seams.services.effects import EFFECT, SAFE, Repeats, of_task, parse_effects
 from chaoslab.seams.services.line import ClientEnd, Iterated, Line, Started
-from chaoslab.seams.services.messages import LENGTHS, UPGRADED, Fields, HttpRequest, Served, cutter, in_parts, is_stream
+from chaoslab.seams.services.messages import (
+    LENGTHS,
+    UPGRADED,
+    Fields,
+    HttpRequest,
+    Served,
+    in_parts,
+    is_stream,
+    make_cutter,
+)
 from chaoslab.seams.services.model import ModelHost, ModelRequest, ModelSpending, ReadAnswer, free
 from chaoslab.seams.services.refusals import Refusals, refuses
 from chaoslab.seams.services.wire_bytes import WireBytes, Write
@@ -144,13 +153,13 @@ class ServiceSeam:
 
     def silent(self) -> list[str]:
         """Lines about the requests that have no answer yet."""
-        last = [each for each in self.lapsed if each.asked.attempts == each.call.attempt]
-        return [f"{each.name} has not answered {each.shown}" for each in (*last, *self.open.values())]
+        last = [attempt for attempt in self.lapsed if attempt.asked.attempts == attempt.call.attempt]
+        return [f"{attempt.name} has not answered {attempt.shown}" for attempt in (*last, *self.open.values())]
 
-    def aside(self, name: str, wanted: WantedCall) -> bool:
+    def aside(self, name: str, call: WantedCall) -> bool:
         """True if a request only keeps up a session, or asks for a list of tools that no fault is aimed at. It is
         answered as without the seam, and neither numbered nor noted."""
-        message = wanted.message
+        message = call.message
         if message is None or message.part == "work":
             return False
         return message.part == "session" or not self.reach(name, "listing")
@@ -160,8 +169,10 @@ class ServiceSeam:
         self.models_asked += 1
         if self.models_asked == self.models_max // 2 and not self._warned:
             self._warned = True
-            said = f"{name} was asked {self.models_asked} times in one trial: it ends as hung after {self.models_max}"
-            print(f"chaoslab: {said} (model_calls_max)", file=sys.stderr, flush=True)
+            message = (
+                f"{name} was asked {self.models_asked} times in one trial: it ends as hung after {self.models_max}"
+            )
+            print(f"chaoslab: {message} (model_calls_max)", file=sys.stderr, flush=True)
         if self.models_asked > self.models_max:
             self.runaway(f"{name} is asked again and again ({self.models_max} requests to models in one trial)")
 
@@ -190,26 +201,26 @@ class ServiceSeam:
         """The output schema of a service's tool in MCP, as far as its list has told it."""
         return self._schemas.get((name, tool))
 
-    def reach(self, name: str, of: Literal["", "chat", "listing"] = "") -> Candidates:
-        """The injections that may hit a request to a service. `of`: the request is one to a model, whose context can be
+    def reach(self, name: str, kind: Literal["", "chat", "listing"] = "") -> Candidates:
+        """The injections that may hit a request to a service. `kind`: the request is one to a model, whose context can be
         hit too, or it asks for the list of tools, which only its own faults hit."""
-        found = self._reach.get((name, of))
-        if found is None:
-            found = self._reach[name, of] = Candidates(
+        candidates = self._reach.get((name, kind))
+        if candidates is None:
+            candidates = self._reach[name, kind] = Candidates(
                 i for i in self.plan.candidates(name)
-                if i.of_listing is (of == "listing") and (of == "chat" or i.layer != "context") and not refuses(i)
+                if i.of_listing is (kind == "listing") and (kind == "chat" or i.layer != "context") and not refuses(i)
             )  # fmt: skip
-        return found
+        return candidates
 
     def request(self, name: str, tool: str, intent: str, *, now_s: float) -> Request:
         """The numbered request with this intent. A new one takes the place of the one whose connection was refused."""
         assert self.book is not None
         pending = self.refusals.pending(name)
         told_s = now_s if self.in_order else None
-        asked = self.book.requests.ask(name, f"{name} {tool}", None, spelt=intent, instead=pending, now_s=told_s)
-        if asked is pending:
+        request_ = self.book.requests.ask(name, f"{name} {tool}", None, spelt=intent, instead=pending, now_s=told_s)
+        if request_ is pending:
             self.refusals.taken(name)
-        return asked
+        return request_
 
 
 class ServiceAttempt(Attempt):
@@ -219,12 +230,17 @@ class ServiceAttempt(Attempt):
     reads = BODY_MAX
 
     def __init__(
-        self, seam: ServiceSeam, book: TrialLog, name: str, request: HttpRequest, line: Line, wanted: WantedCall
+        self, seam: ServiceSeam, book: TrialLog, name: str, request: HttpRequest, line: Line, wanted_call: WantedCall
     ) -> None:
         self.seam, self.book, self.name, self.request, self.line = seam, book, name, request, line
         began_s = seam.clock.monotonic() - line.trip_s
-        self.wanted, self.tool, self.value, self.message = wanted, wanted.tool, wanted.value, wanted.message
-        host = wanted.host
+        self.wanted, self.tool, self.value, self.message = (
+            wanted_call,
+            wanted_call.tool,
+            wanted_call.value,
+            wanted_call.message,
+        )
+        host = wanted_call.host
         self.of_model, self.chat = host is not None, ModelRequest.of(host, request)
         self.over = self.acted = False
         self.waited_s: float | None = None
@@ -234,7 +250,7 @@ class ServiceAttempt(Attempt):
         self._fields: Fields = ()
         """The headers of a streamed answer."""
         refused = seam.refusals.pending(name)
-        self.asked = seam.request(name, self.tool, wanted.intent, now_s=began_s)
+        self.asked = seam.request(name, self.tool, wanted_call.intent, now_s=began_s)
         elapsed_s = began_s - book.origin
         spent = {
             "calls": book.calls, "seconds": elapsed_s, "tokens": seam.spent.tokens, "cost_usd": seam.spent.cost_usd
@@ -246,19 +262,19 @@ class ServiceAttempt(Attempt):
             seam.runaway(f"{name} is asked the same again and again ({attempt - 1} times {self.tool})")
         if self.chat is not None:
             seam.asked_model(name)
-        held = seam.outages.held(name)
+        pause_fault = seam.outages.held(name)
         listing = self.message is not None and self.message.part == "listing"
         reach, decisions = seam.reach(name, "listing" if listing else "chat" if self.chat else ""), NOBODY
-        if held is not None:
+        if pause_fault is not None:
             reach = reach.without_outages
         reach = seam.limit(reach)
         if reach:
             occasion = seam.memory.occasion(
                 name, self.tool, number, attempt, elapsed_s=elapsed_s, arguments=self.value, changes=self._may_change()
             )
-            occasion.headers = {each: request.header(each.encode()) for each in seam.memory.guard.headers}
+            occasion.headers = {header: request.header(header.encode()) for header in seam.memory.guard.headers}
             decisions = seam.memory.decide(reach, occasion)
-        self.hit = decisions.hit or held is not None
+        self.hit = decisions.hit or pause_fault is not None
         """True if a fault hits it: `play` answers it then, else the application, through `answering`."""
         self.via = "none" if self.hit else "service"
         self._reads_all = self.hit and self._changes(reach, decisions)
@@ -271,13 +287,18 @@ class ServiceAttempt(Attempt):
             answered_with=json_reply if self.message is None else self._made, turn=book.requests.turn,
             failed_with=None if self.message is None else self._failed,
         )  # fmt: skip
-        shown = wanted.arguments if self.chat is None else self.chat.shown(self.value)
-        again = _client_retry.stated(request.header(_client_retry.HEADER.encode())) if attempt > 1 else None
-        span = _trace_context.stated(request.header(_trace_context.HEADER.encode()))
-        spoken = self.message.protocol if self.message is not None else None
+        logged_arguments = wanted_call.arguments if self.chat is None else self.chat.shown(self.value)
+        client_retry = _client_retry.parse_count(request.header(_client_retry.HEADER.encode())) if attempt > 1 else None
+        span = _trace_context.parse_span(request.header(_trace_context.HEADER.encode()))
+        protocol = self.message.protocol if self.message is not None else None
         book.note(
             events.CallStarted(
-                at=call.at, tool=self.tool, arguments=shown, client_retry=again, traceparent=span, protocol=spoken
+                at=call.at,
+                tool=self.tool,
+                arguments=logged_arguments,
+                client_retry=client_retry,
+                traceparent=span,
+                protocol=protocol,
             )
         )
         if book.lines is not None:
@@ -286,10 +307,10 @@ class ServiceAttempt(Attempt):
             call, seam.memory, reach if self.hit else (), decisions if self.hit else (), clock=seam.clock,
             began_s=began_s, deadline_s=seam.timeout_s, elapsed_s=elapsed_s, spent=spent, note=book.note,
         )  # fmt: skip
-        if held is not None:
-            self.faults.active.append(held)
-            self.faults.note_roll(held.injection)
-            self._stories.insert(0, lambda _: held)
+        if pause_fault is not None:
+            self.faults.active.append(pause_fault)
+            self.faults.note_roll(pause_fault.injection)
+            self._stories.insert(0, lambda _: pause_fault)
         self._broken_by: Current | None = None
         self._stopped = False
         self.rolled: list[str] = self.faults.rolled if self.hit else list(decisions.asked)
@@ -300,9 +321,9 @@ class ServiceAttempt(Attempt):
     def answering(self, started: Started, parts: Iterable[bytes]) -> Iterator[bytes]:
         """The parts of the application's own answer, which is noted when it begins."""
         take = self.taking(started)
-        for part in parts:
-            take(part)
-            yield part
+        for piece in parts:
+            take(piece)
+            yield piece
         take(None)
 
     def taking(self, started: Started) -> Take:
@@ -310,20 +331,20 @@ class ServiceAttempt(Attempt):
         end."""
         self.sent, keep, first = self.call, self._keeping(started), True
 
-        def take(part: bytes | None) -> None:
+        def take(piece: bytes | None) -> None:
             nonlocal first
-            keep(part)
-            if part is not None:
+            keep(piece)
+            if piece is not None:
                 self.hold()
             if first:
                 first = False
-                self._began(started, part or b"")
+                self._began(started, piece or b"")
             if self._watch is not None:
-                self._watch(part)
+                self._watch(piece)
 
         return take
 
-    def _began(self, started: Started, part: bytes) -> None:
+    def _began(self, started: Started, piece: bytes) -> None:
         if not started:
             return
         status, fields = started[0]
@@ -332,9 +353,9 @@ class ServiceAttempt(Attempt):
             self.reads = SEARCHED_MAX  # nobody wants to know more of it
         # Which event answers is known only as the stream comes: a server may tell of its progress first.
         if self.message is not None and is_stream(fields):
-            self._watch = self._watching(int(status[:3]), fields, self.request, self.value)
+            self._watch = self._make_watcher(int(status[:3]), fields, self.request, self.value)
         else:
-            self._note_effects(int(status[:3]), fields, self.request, self.value, part)
+            self._note_effects(int(status[:3]), fields, self.request, self.value, piece)
         if self.seam.refusals.will_refuse(self.name):
             # The next request is to find its connection refused, so the client must not keep this one.
             started[0] = status, [*fields, ("Connection", "close")]
@@ -358,7 +379,7 @@ class ServiceAttempt(Attempt):
         if reply.stream is not None:
             unchanged = self._fields if reply.headers == dict(self._fields) else reply.headers.items()
             fields = [(name, value) for name, value in unchanged if name.lower() not in LENGTHS]
-            events = cutter(reply.status, fields)
+            events = make_cutter(reply.status, fields)
             return [(str(reply.status), [*fields, *last])], _Through(self, reply.stream, reply.pipes, events)
         self.reply = Served.of(reply)
         return [(str(reply.status), [*self.reply.fields, *last])], Iterated(iter((self.reply.raw,)))
@@ -376,11 +397,11 @@ class ServiceAttempt(Attempt):
         super().injected(active)
         if trait(active.fault, "of_process"):
             outages = self.seam.outages
-            begun = outages.begin(self.name, active, self.asked)
+            outage = outages.begin(self.name, active, self.asked)
             self._stopped = outages.held(self.name) is not None
-            for other in self.seam.open.values() if begun is not None and not self._stopped else ():
-                if other.name == self.name and other is not self:
-                    other._broken_by = begun
+            for attempt in self.seam.open.values() if outage is not None and not self._stopped else ():
+                if attempt.name == self.name and attempt is not self:
+                    attempt._broken_by = outage
 
     # The driver's methods for stories.
 
@@ -398,18 +419,18 @@ class ServiceAttempt(Attempt):
         if answer.status != UPGRADED and not streams:
             status, fields, body = await answer.whole()
             return self._whole(status, fields, body, request, value)
-        own, first = answer.parts(), b""
+        answer_parts, first = answer.parts(), b""
         if self._reads_all and self.message is not None:
-            first, whole = await _message_in(own)
-            if whole:
+            first, is_whole = await _read_message(answer_parts)
+            if is_whole:
                 return self._whole(answer.status, answer.fields, first, request, value)
         self._fields = answer.fields
         keep = self._keeping([(str(answer.status), answer.fields)])
         if self.message is not None and is_stream(answer.fields):
-            keep = _both(keep, self._watching(answer.status, answer.fields, request, value))
+            keep = _take_both(keep, self._make_watcher(answer.status, answer.fields, request, value))
         else:
             self._note_effects(answer.status, answer.fields, request, value, first)
-        parts = _Kept(first, own, keep)
+        parts = _Kept(first, answer_parts, keep)
         return Reply(answer.status, dict(answer.fields), stream=parts)
 
     def _whole(
@@ -437,22 +458,22 @@ class ServiceAttempt(Attempt):
         """The reply with the tool's own value in the place of the whole message."""
         if self.message is None:
             return served
-        return enveloped(served, self.message, self.seam.schema(self.name, self.tool))
+        return unwrap_served(served, self.message, self.seam.schema(self.name, self.tool))
 
     def _made(self, value: Any) -> Reply:
         """A successful reply of the lab's own."""
         assert self.message is not None
         schema = self.seam.schema(self.name, self.tool)
-        return made(self.message, self.message.made(value, schema), schema)
+        return make_reply(self.message, self.message.made(value, schema), schema)
 
-    def _failed(self, words: str) -> Reply:
+    def _failed(self, message: str) -> Reply:
         """The reply in which the tool says that it failed."""
         assert self.message is not None
-        return made(self.message, self.message.failed(words))
+        return make_reply(self.message, self.message.failed(message))
 
     def _changes(self, reach: Candidates, decisions: Decisions) -> bool:
         """True if a fault that hits may change the value of a streamed answer, which is then read whole."""
-        hits = {i.layer for i, each in zip(reach, decisions, strict=False) if each in HITS}
+        hits = {i.layer for i, decision in zip(reach, decisions, strict=False) if decision in HITS}
         return bool(hits & {"meaning", "tool"}) and "stream" not in hits
 
     def _keeping(self, started: Started) -> Take:
@@ -460,19 +481,19 @@ class ServiceAttempt(Attempt):
         reply that the log is to keep is recorded as one when its parts have ended."""
         recorded, body = self.chat is not None and self.chat.is_recorded, bytearray()
 
-        def keep(part: bytes | None) -> None:
-            if part is not None:
-                body.extend(part if len(body) < BODY_MAX else b"")
+        def keep(piece: bytes | None) -> None:
+            if piece is not None:
+                body.extend(piece if len(body) < BODY_MAX else b"")
                 if self._lists:
                     self.seam.lists_tools(self.name, bytes(body))
                 elif self._of_task:
-                    for said in json_rpc.values(bytes(body)):
-                        self.seam.tasks[self.name].hear(said)
+                    for payload in json_rpc.read_values(bytes(body)):
+                        self.seam.tasks[self.name].hear(payload)
             elif started and recorded:
                 status, fields = started[0]
                 self._record(Served(int(status[:3]), fields, bytes(body)))
 
-        return keep if self._lists or self._of_task or recorded else _nothing
+        return keep if self._lists or self._of_task or recorded else _ignore_part
 
     def _record(self, reply: Reply) -> None:
         """Notes a model's own reply, if it could not be made again."""
@@ -495,11 +516,11 @@ class ServiceAttempt(Attempt):
 
     def hold(self) -> None:
         """Keeps the answer until the service goes on, if it was paused meanwhile."""
-        held = self.seam.outages.held(self.name)
-        if held is None:
+        pause_fault = self.seam.outages.held(self.name)
+        if pause_fault is None:
             return
-        if not self.over and held.injection not in (active.injection for active in self.faults.active):
-            self.faults.note_hit(held)
+        if not self.over and pause_fault.injection not in (active.injection for active in self.faults.active):
+            self.faults.note_hit(pause_fault)
         until_s = self.seam.outages.until_s(self.name)
         self.seam.clock.sleep(max(0.0, until_s - self.seam.clock.monotonic()))
 
@@ -527,24 +548,28 @@ class ServiceAttempt(Attempt):
         """Notes what the application did, by its own words or by the request's method and the reply's status. `body`:
         that of the reply, as far as it is known: a tool of MCP that failed says so in it."""
         self.acted = True
-        self.book.hide(of_headers(fields))
-        said = next((text for name, text in fields if name.lower() == EFFECT.lower()), None)
-        done: Sequence[tuple[str, Mapping[str, Any]]] = ()
-        if said is not None:
+        self.book.hide(find_in_headers(fields))
+        stated_text = next((text for name, text in fields if name.lower() == EFFECT.lower()), None)
+        effects: Sequence[tuple[str, Mapping[str, Any]]] = ()
+        if stated_text is not None:
             try:
-                done = stated(said)
+                effects = parse_effects(stated_text)
             except (ValueError, RecursionError) as error:
                 self.book.note(
-                    events.LabWarning(message=f"{self.name} says {EFFECT}: {said[:60]!r} to {self.tool}: {error}")
+                    events.LabWarning(
+                        message=f"{self.name} says {EFFECT}: {stated_text[:60]!r} to {self.tool}: {error}"
+                    )
                 )
-                said = None
-        if said is None and request.method not in SAFE and not self.of_model and 200 <= status < 300:
-            done = ((self.tool, value),) if self.message is None else self._done(value, body)
-        named = self.seam.repeats.name(self.name, self.tool, request, value) if done else ""
-        if done and not named and self.message is not None and self.seam.may_repeat(self.name, self.tool):
+                stated_text = None
+        if stated_text is None and request.method not in SAFE and not self.of_model and 200 <= status < 300:
+            effects = ((self.tool, value),) if self.message is None else self._done(value, body)
+        named = self.seam.repeats.name(self.name, self.tool, request, value) if effects else ""
+        if effects and not named and self.message is not None and self.seam.may_repeat(self.name, self.tool):
             named = f"{self.tool} {digest(value)}"
-        kept = {"status": status, "body": line_of(body, REPLY_MAX), "headers": {}} if done and self.hit else {}
-        for nth, (effect, content) in enumerate(done):
+        logged_reply = (
+            {"status": status, "body": line_of(body, REPLY_MAX), "headers": {}} if effects and self.hit else {}
+        )
+        for nth, (effect, content) in enumerate(effects):
             self.book.note(
                 events.Effect(
                     target=self.name,
@@ -552,7 +577,7 @@ class ServiceAttempt(Attempt):
                     request_id=f"{named} {nth}" if nth and named else named,
                     effect=effect,
                     content=self.wanted.arguments if content is self.value else self.wanted.noted(content),
-                    reply=kept,
+                    reply=logged_reply,
                     fingerprint="",
                     request=self.call.request,
                     attempt=self.call.attempt,
@@ -566,25 +591,25 @@ class ServiceAttempt(Attempt):
         reads = self.seam.only_read(self.name)
         return self.message is None or any(name not in reads for name, _ in self.message.effects(self.value, None))
 
-    def _watching(self, status: int, fields: Fields, request: HttpRequest, value: Mapping[str, Any]) -> Take:
+    def _make_watcher(self, status: int, fields: Fields, request: HttpRequest, value: Mapping[str, Any]) -> Take:
         """A function that takes the parts of a stream of messages, and notes the effects by the one that answers. A
         stream that ends without one has told nothing, so the work may have been done. (A server begins its stream with
         an empty event, 2025-11-25, or tells of its progress first.)"""
         assert self.message is not None
-        message, events, told = self.message, Events(), list[Any]()
+        message, events, payloads = self.message, Events(), list[Any]()
 
-        def watch(part: bytes | None) -> None:
+        def watch(piece: bytes | None) -> None:
             if self.acted:
                 return
-            for event in events.feed(part) if part is not None else [events.rest]:
-                said = json_of(event)
-                if message.answer(said) is not None:
+            for event in events.feed(piece) if piece is not None else [events.rest]:
+                payload = json_of(event)
+                if message.answer(payload) is not None:
                     self._note_effects(status, fields, request, value, event)
                     return
-                if isinstance(said, dict) and "method" not in said and len(told) < STREAMED_MAX:
-                    told.append(said)
-            if part is None:  # a batch is answered in several events
-                self._note_effects(status, fields, request, value, encoded(json.dumps(told)))
+                if isinstance(payload, dict) and "method" not in payload and len(payloads) < STREAMED_MAX:
+                    payloads.append(payload)
+            if piece is None:  # a batch is answered in several events
+                self._note_effects(status, fields, request, value, encoded(json.dumps(payloads)))
 
         self._watch = watch
         return watch
@@ -593,43 +618,43 @@ class ServiceAttempt(Attempt):
         """The effects of a message with these arguments. `body`: the reply's, as far as it is known."""
         assert self.message is not None
         reads = self.seam.only_read(self.name)
-        wanted = [effect for effect in self.message.effects(value, None) if effect[0] not in reads]
-        self.book.served.update(tool for tool, _ in wanted)
-        for said in json_rpc.values(body):
-            if self.message.answer(said) is not None:
-                if not self.seam.tasks[self.name].hear(said, self.message):
+        expected = [effect for effect in self.message.effects(value, None) if effect[0] not in reads]
+        self.book.served.update(tool for tool, _ in expected)
+        for payload in json_rpc.read_values(body):
+            if self.message.answer(payload) is not None:
+                if not self.seam.tasks[self.name].hear(payload, self.message):
                     return []
-                return [effect for effect in self.message.effects(value, said) if effect in wanted]
-        return wanted
+                return [effect for effect in self.message.effects(value, payload) if effect in expected]
+        return expected
 
-    def ended(self, seen: ClientEnd) -> None:
+    def ended(self, end: ClientEnd) -> None:
         """Takes the end of the exchange on the client's side. `answering` or `play` may still be at work."""
         if self.over:
             return
         duration_s = self.seam.clock.monotonic() - self.began_s
-        error = seen.error
+        error = end.error
         if error in ("reset", "closed") and self._broken_by is not None:
             self.faults.note_hit(self._broken_by.cut(OutageCut("reset")))
         if error == "left":  # it gave up waiting, or it stopped reading
-            error = "timed_out" if seen.answer is None or seen.waited else None
-        if error == "timed_out" and seen.streamed is not None and seen.streamed.done:
+            error = "timed_out" if end.answer is None or end.waited else None
+        if error == "timed_out" and end.streamed is not None and end.streamed.done:
             error = None
         # Whoever hangs up without need, and without a fault that acted, has not timed out: it cancelled.
-        needless = not seen.gave_up or self.asked.answered  # the latter: a hedged request of which another has won
+        needless = not end.gave_up or self.asked.answered  # the latter: a hedged request of which another has won
         if error == "timed_out" and needless and not self.changed():
             error = events.CANCELLED
-        whole = seen.error is None and seen.answer is not None
-        reply = self._in_protocol(Served(*seen.answer)) if seen.answer is not None else None
-        if self.request.method == "HEAD" and whole and reply is not None and self.reply is not None:
+        is_whole = end.error is None and end.answer is not None
+        reply = self._in_protocol(Served(*end.answer)) if end.answer is not None else None
+        if self.request.method == "HEAD" and is_whole and reply is not None and self.reply is not None:
             length = {name.lower(): value for name, value in reply.headers.items()}.get("content-length")
             if length == str(len(self.reply.raw)):  # which stands for the body here
                 reply = Served(reply.status, reply.fields, self.reply.raw)
         if error == "timed_out" and self.waited_s is not None:  # it kept the connection, and never came back to it
             duration_s = self.waited_s
-        silence_s = seen.streamed.silence_s if seen.streamed is not None else duration_s
+        silence_s = end.streamed.silence_s if end.streamed is not None else duration_s
         deadline_s = silence_s if error == "timed_out" else self.seam.timeout_s
         self._finish(
-            error, deadline_s, reply, seen.bytes, whole=whole, duration_s=duration_s, streamed=seen.streamed
+            error, deadline_s, reply, end.bytes, whole=is_whole, duration_s=duration_s, streamed=end.streamed
         )  # fmt: skip
 
     @property
@@ -722,7 +747,7 @@ class ServiceAttempt(Attempt):
         """Takes the credentials in a reply that the log cuts."""
         if len(body) > REPLY_MAX:
             kind = next((value for name, value in fields if name.lower() == "content-type"), "")
-            self.book.hide(of_body(kind, body))
+            self.book.hide(find_in_body(kind, body))
 
     def _heard(self, chat: ModelRequest, heard: ReadAnswer | None, *, ok: bool) -> None:
         """Counts a model's answer; of one that broke off, what was used is paid too."""
@@ -731,16 +756,16 @@ class ServiceAttempt(Attempt):
         chat.ended(heard if ok and heard is not None and heard.finished else None)
 
 
-def _nothing(_: bytes | None) -> None:
+def _ignore_part(_: bytes | None) -> None:
     """Takes a part that nobody needs."""
 
 
-def _both(first: Take, then: Take) -> Take:
+def _take_both(first: Take, then: Take) -> Take:
     """A function that has two others take each part."""
 
-    def take(part: bytes | None) -> None:
-        first(part)
-        then(part)
+    def take(piece: bytes | None) -> None:
+        first(piece)
+        then(piece)
 
     return take
 
@@ -753,9 +778,9 @@ class _Kept(Parts):
 
     async def take(self) -> bytes | None:
         first, self._first = self._first, b""
-        part = first or await self._parts.take()
-        self._keep(part)
-        return part
+        piece = first or await self._parts.take()
+        self._keep(piece)
+        return piece
 
 
 class _Through(Parts):
@@ -768,33 +793,33 @@ class _Through(Parts):
 
     async def take(self) -> bytes | None:
         if self._line is None:
-            part = await self._parts.take()
+            piece = await self._parts.take()
             self._attempt.hold()
-            return part
+            return piece
         while (item := self._line.poll(self._now())) is not Signal.END:
             if isinstance(item, Signal):
                 raise Failure("reset")
             if item is not None:
                 return item
             if self._line.room:
-                part = await self._parts.take()
+                piece = await self._parts.take()
                 self._attempt.hold()
-                self._line.feed(part, self._now())
+                self._line.feed(piece, self._now())
             else:
                 wake_s = self._line.wake()
                 await self._attempt.hold_back(inf if wake_s is None else wake_s - self._now())
         return None
 
 
-async def _message_in(parts: Parts) -> tuple[bytes, bool]:
+async def _read_message(parts: Parts) -> tuple[bytes, bool]:
     """The body of a stream up to its end, and True; or up to a request of the server's, which waits for the client's
     answer, and False."""
     body = bytearray()
     events = Events()
-    while (part := await parts.take()) is not None:
-        body += part
-        for event in events.feed(part):
-            said = json_of(event)
-            if (isinstance(said, dict) and "method" in said and "id" in said) or len(body) > BODY_MAX:
+    while (piece := await parts.take()) is not None:
+        body += piece
+        for event in events.feed(piece):
+            payload = json_of(event)
+            if (isinstance(payload, dict) and "method" in payload and "id" in payload) or len(body) > BODY_MAX:
                 return bytes(body), False
     return bytes(body), True

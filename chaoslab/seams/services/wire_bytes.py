@@ -42,7 +42,7 @@ class WireBytes:
         call = self._attempt.call
         dice = Dice(self._seed, call.trial, active.injection, call.target, call.request, call.attempt)
         line = Pipeline()
-        for info in fault_lifecycle.toxics_of([active]):
+        for info in fault_lifecycle.list_toxics([active]):
             if info.stream == "downstream":
                 try:
                     kind = toxics.load(info.type)

@@ -33,20 +33,28 @@ class Risk:
         return f"{self.value:.2f} ({', '.join([*parts, *([f'share {self.share:.0%}'] if self.share < 1 else [])])})"
 
 
-def risk_of(chances: Chances, cell: Cell, *, share: float = 1.0, stated: Mapping[str, float] | None = None) -> Risk:
+def compute_risk(
+    chances: Chances, cell: Cell, *, share: float = 1.0, stated: Mapping[str, float] | None = None
+) -> Risk:
     """The risk of an experiment. `share`: of the traffic. `stated`: criticalities that the user states, by target."""
     harm = min(1 - SURE, max(SURE, chances.mean(cell, HARM)))
-    factors = [*_factors(chances.evidence, cell.target, stated or {})]
+    factors = [*_list_factors(chances.evidence, cell.target, stated or {})]
     odds = log(harm / (1 - harm)) + sum(weight * (value - base) for _, value, weight, base in factors)
     return Risk(share / (1 + exp(-odds)), harm, share, {name: value for name, value, _, _ in factors})
 
 
-def _factors(evidence: Evidence, target: str, stated: Mapping[str, float]) -> Iterator[tuple[str, float, float, float]]:
+def _list_factors(
+    evidence: Evidence, target: str, criticalities: Mapping[str, float]
+) -> Iterator[tuple[str, float, float, float]]:
     """The name, value, weight and base of each factor."""
-    own, known = evidence.targets.get(target, TargetKnowledge()), evidence.tally(target).tried
-    effects = sum(each.effects for each in evidence.targets.values())
-    calls = (own.called / own.trials + (own.effects / effects if effects else 0.0)) / 2 if own.trials else 0.5
-    undone = (1 - own.undoable / own.effects if own.effects else 0.0) if own.trials else 0.5
-    yield "criticality", stated.get(target, calls), 0.4, 0.5
+    knowledge, tried = evidence.targets.get(target, TargetKnowledge()), evidence.tally(target).tried
+    effects = sum(target_knowledge.effects for target_knowledge in evidence.targets.values())
+    calls = (
+        (knowledge.called / knowledge.trials + (knowledge.effects / effects if effects else 0.0)) / 2
+        if knowledge.trials
+        else 0.5
+    )
+    undone = (1 - knowledge.undoable / knowledge.effects if knowledge.effects else 0.0) if knowledge.trials else 0.5
+    yield "criticality", criticalities.get(target, calls), 0.4, 0.5
     yield "irreversibility", undone, 0.4, 0.5
-    yield "near misses", evidence.near[target] / known if known else 0.0, 0.5, 0.0
+    yield "near misses", evidence.near[target] / tried if tried else 0.0, 0.5, 0.0

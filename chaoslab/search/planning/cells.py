@@ -37,18 +37,18 @@ class Cell:
     @classmethod
     def of(cls, target: str, fault: str, params: Mapping[str, Any], how: str = ONCE) -> "Cell":
         """The cell of a fault that was drawn with these parameters, defaults included."""
-        dosed, defaults = _known(fault)
+        dosed, defaults = _dose_and_defaults(fault)
         value = params.get(dosed, defaults.get(dosed))
         dose = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-        own = {key: value for key, value in params.items() if key != dosed and defaults.get(key, ...) != value}
-        return cls(target, fault, how, tuple((key, _plain(own[key])) for key in sorted(own)), dose)
+        other_params = {key: value for key, value in params.items() if key != dosed and defaults.get(key, ...) != value}
+        return cls(target, fault, how, tuple((key, _to_plain(other_params[key])) for key in sorted(other_params)), dose)
 
     @property
     def parameters(self) -> dict[str, Any]:
         """The parameters for `inject`."""
-        dosed, defaults = _known(self.fault)
-        own = dict(self.params)
-        return own if self.dose is None or self.dose == defaults.get(dosed) else {**own, dosed: self.dose}
+        dosed, defaults = _dose_and_defaults(self.fault)
+        params = dict(self.params)
+        return params if self.dose is None or self.dose == defaults.get(dosed) else {**params, dosed: self.dose}
 
     @property
     def dosed(self) -> str:
@@ -58,8 +58,8 @@ class Cell:
     @property
     def injection(self) -> Injection:
         """The injection that makes it."""
-        more: dict[str, Any] = {"calls": [1]} if self.how == ONCE else {}
-        return inject(self.fault, self.target, **more, **self.parameters)
+        extra: dict[str, Any] = {"calls": [1]} if self.how == ONCE else {}
+        return inject(self.fault, self.target, **extra, **self.parameters)
 
     @cached_property
     def rounded(self) -> "Cell":
@@ -69,30 +69,30 @@ class Cell:
         return replace(self, dose=2.0 ** math.floor(math.log2(self.dose)))
 
     def __str__(self) -> str:
-        own = [f"{self.dosed}={duration(self.dose)}"] if self.dose is not None else []
-        own += [f"{key}={value}" for key, value in self.params]
-        shown = f" ({', '.join(own)})" if own else ""
-        return f"{self.fault}{shown} at {self.target}, {self.how}"
+        texts = [f"{self.dosed}={duration(self.dose)}"] if self.dose is not None else []
+        texts += [f"{key}={value}" for key, value in self.params]
+        details = f" ({', '.join(texts)})" if texts else ""
+        return f"{self.fault}{details} at {self.target}, {self.how}"
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 
 @cache
-def _known(fault: str) -> tuple[str, Mapping[str, Any]]:
+def _dose_and_defaults(fault: str) -> tuple[str, Mapping[str, Any]]:
     """The name of a fault's dose, and the defaults of its parameters; none of a fault that is not installed here."""
     try:
         kind: Any = load(fault)
-        made = kind()
+        fault_ = kind()
     except (LookupError, TypeError, ValueError):
         return "", {}
-    return trait(kind, "dose"), {each.name: getattr(made, each.name) for each in fields(kind)}
+    return trait(kind, "dose"), {field_.name: getattr(fault_, field_.name) for field_ in fields(kind)}
 
 
 def dose_of(fault: str) -> str:
     """The name of the parameter that is a fault's dose; empty if it has none."""
-    return _known(fault)[0]
+    return _dose_and_defaults(fault)[0]
 
 
 def traits_of(fault: str) -> Any:

@@ -18,7 +18,7 @@ from statistics import fmean
 
 from chaoslab.search.planning.cells import Cell
 from chaoslab.search.planning.evidence import BAD, HARM, Evidence, Tally
-from chaoslab.search.planning.seen import ERROR, LATE, WRONG, Seen, seen_of
+from chaoslab.search.planning.seen import ERROR, LATE, WRONG, Seen, classify_sight
 
 WORTH = 4.0
 """The trials that the mean of a level counts as, beside those of the next."""
@@ -31,13 +31,13 @@ BASES = (("",), ("", "target"), ("", "fault"))
 LEVELS = ("", "target", "seen", "fault", "seen at", "fault at")
 
 
-def story_of(seen: Seen) -> float:
+def prior_weight_of_harm(sight: Seen) -> float:
     """The weight of harm where nothing was tried: it orders cells, and predicts nothing."""
-    if seen.doubt:
+    if sight.doubt:
         return 0.35  # it may be done again, and not undone
-    if seen.what == WRONG and not seen.changes:
+    if sight.what == WRONG and not sight.changes:
         return 0.3  # it may be acted on
-    return {ERROR: 0.25, LATE: 0.05}.get(seen.what, 0.1)
+    return {ERROR: 0.25, LATE: 0.05}.get(sight.what, 0.1)
 
 
 NONE = Tally()
@@ -54,7 +54,7 @@ class Chances:
             self.count(cell, tally)
 
     def seen(self, cell: Cell) -> Seen:
-        return seen_of(cell, changes=self.evidence.changes(cell.target))
+        return classify_sight(cell, changes=self.evidence.changes(cell.target))
 
     def count(self, cell: Cell, tally: Tally) -> None:
         """Counts trials of a cell at all levels but its own."""
@@ -63,8 +63,8 @@ class Chances:
 
     def _keys(self, cell: Cell) -> Mapping[str, tuple[object, ...]]:
         if cell not in self._known_keys:
-            seen, target, fault = self.seen(cell), cell.target, cell.fault
-            values = ((), (target,), (seen,), (fault,), (target, seen), (target, fault))
+            sight, target, fault = self.seen(cell), cell.target, cell.fault
+            values = ((), (target,), (sight,), (fault,), (target, sight), (target, fault))
             self._known_keys[cell] = {level: (level, *value) for level, value in zip(LEVELS, values, strict=True)}
         return self._known_keys[cell]
 
@@ -72,22 +72,22 @@ class Chances:
         """The trials at a level of a cell."""
         return self._sums.get(self._keys(cell)[level], NONE)
 
-    def mean(self, cell: Cell, what: str = BAD) -> float:
-        """The chance of a cell. `what`: BAD, or HARM, whose mean begins with the fault's story."""
-        mean, worth = (story_of(self.seen(cell)), WORTH) if what == HARM else (0.5, 1.0)
-        mean = self.rate(cell, LEVELS, what, mean, worth)
-        own = self.evidence.cells.get(cell.rounded, NONE)
-        return (mean + own.of(what)) / (1 + own.tried)
+    def mean(self, cell: Cell, end: str = BAD) -> float:
+        """The chance of a cell. `end`: BAD, or HARM, whose mean begins with the fault's story."""
+        mean, worth = (prior_weight_of_harm(self.seen(cell)), WORTH) if end == HARM else (0.5, 1.0)
+        mean = self.rate(cell, LEVELS, end, mean, worth)
+        tally = self.evidence.cells.get(cell.rounded, NONE)
+        return (mean + tally.of(end)) / (1 + tally.tried)
 
     def rate(
-        self, cell: Cell, levels: Sequence[str], what: str = BAD, mean: float = 0.5, worth: float = 1.0,
+        self, cell: Cell, levels: Sequence[str], end: str = BAD, mean: float = 0.5, worth: float = 1.0,
         less: Tally = NONE,
     ) -> float:  # fmt: skip
         """The mean after these levels, begun with `mean`, without the trials `less`, which each of them holds."""
         keys = self._keys(cell)
         for level in levels:
-            seen = self._sums.get(keys[level], less) - less
-            mean = (worth * mean + seen.of(what)) / (worth + seen.tried)
+            tally = self._sums.get(keys[level], less) - less
+            mean = (worth * mean + tally.of(end)) / (worth + tally.tried)
             worth = WORTH
         return mean
 
@@ -97,21 +97,21 @@ class Chances:
             calm = self.evidence.calm
             # Half a bad trial in one, as Jeffreys' prior has it: no rate of few trials is 0 or 1.
             rate = (calm.bad + 0.5) / (calm.tried + 1)
-            few = _few(calm.tried, "without faults") if calm.tried < FEWEST else ""
+            few = _describe_few(calm.tried, "without faults") if calm.tried < FEWEST else ""
             return Prediction(rate, rate, calm.tried, few)
         total = self._sums[("",)]
         base = (total.bad + 0.5) / (total.tried + 1)
-        own = min(self.evidence.cells.get(each.rounded, NONE).tried for each in cells)
-        why = ""
+        tried_least = min(self.evidence.cells.get(cell.rounded, NONE).tried for cell in cells)
+        reason = ""
         if total.tried < FEWEST:
-            why = _few(total.tried, "with one fault alone")
-        elif own < FEWEST and not self.tells:
-            shown = f"{total.bad} of {total.tried} trials ended badly"
-            why = f"nothing is foretold: {shown}, and they do not foretell each other better than that share"
+            reason = _describe_few(total.tried, "with one fault alone")
+        elif tried_least < FEWEST and not self.tells:
+            rates = f"{total.bad} of {total.tried} trials ended badly"
+            reason = f"nothing is foretold: {rates}, and they do not foretell each other better than that share"
         well, base_well = (
-            prod(1 - each for each in chances) for chances in (map(self.mean, cells), [base] * len(cells))
+            prod(1 - cell for cell in chances) for chances in (map(self.mean, cells), [base] * len(cells))
         )
-        return Prediction(1 - well, 1 - base_well, total.tried, why)
+        return Prediction(1 - well, 1 - base_well, total.tried, reason)
 
     @cached_property
     def tells(self) -> bool:
@@ -120,9 +120,9 @@ class Chances:
         scores = [[*self._scores(cell, tally)] for cell, tally in self.evidence.cells.items()]
         if min(total.bad, total.tried - total.bad) < EACH:
             return False
-        own, *others = (fmean(each) for each in zip(*scores, strict=True))
+        score, *other_scores = (fmean(column) for column in zip(*scores, strict=True))
         # A tie is enough, and sums of floats may differ in their last digits.
-        return own <= min(others) + 1e-12
+        return score <= min(other_scores) + 1e-12
 
     def _scores(self, cell: Cell, tally: Tally) -> Iterator[float]:
         """Brier's scores of a cell that was left out: of the mean, and of BASES."""
@@ -131,7 +131,7 @@ class Chances:
             yield (tally.bad * (1 - mean) ** 2 + (tally.tried - tally.bad) * mean**2) / tally.tried
 
 
-def _few(count: int, which: str) -> str:
+def _describe_few(count: int, which: str) -> str:
     return f"too little data: {count} trials {which} at this revision, and {FEWEST} are needed"
 
 
@@ -149,7 +149,7 @@ class Prediction:
         return self.why or f"a bad end {self.bad:.0%} (base rate {self.base:.0%} of {self.trials} trials)"
 
 
-def brier(chance: float, bad: bool) -> float:
+def brier_score(chance: float, bad: bool) -> float:
     """Brier's score of a chance, (chance − what came)²: 0 is best, 1 is worst. G. W. Brier, Monthly Weather Review 78,
     1950."""
     return (chance - bad) ** 2

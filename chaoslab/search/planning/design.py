@@ -9,17 +9,17 @@ from typing import Any
 
 from chaoslab.base import parsers
 from chaoslab.base.durations import duration
-from chaoslab.base.jsonable import shown
+from chaoslab.base.jsonable import show_value
 from chaoslab.base.registry import did_you_mean
 from chaoslab.core.inject import inject
 from chaoslab.core.limits import Limits
-from chaoslab.search.planning._risk import Risk, risk_of
+from chaoslab.search.planning._risk import Risk, compute_risk
 from chaoslab.search.planning.cells import ALWAYS, KINDS, ONCE, Cell, dose_of
 from chaoslab.search.planning.chances import Chances
 from chaoslab.search.planning.evidence import Evidence
 
 
-def _frozen(value: Mapping[str, Any]) -> Mapping[str, Any]:
+def _freeze(value: Mapping[str, Any]) -> Mapping[str, Any]:
     return MappingProxyType(dict(value))
 
 
@@ -42,8 +42,8 @@ class Design:
     watch: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "params", _frozen(self.params))
-        object.__setattr__(self, "limits", _frozen(self.limits))
+        object.__setattr__(self, "params", _freeze(self.params))
+        object.__setattr__(self, "limits", _freeze(self.limits))
 
     @classmethod
     def of(cls, given: "Design | Cell | Mapping[str, Any]") -> "Design":
@@ -52,26 +52,28 @@ class Design:
         if isinstance(given, Cell):
             given = {"target": given.target, "fault": given.fault, "how": given.how, "params": given.parameters}
         if not isinstance(given, Design):
-            data, names = dict(given), [each.name for each in fields(cls)]
+            data, names = dict(given), [field_.name for field_ in fields(cls)]
             for name in data:
                 if name not in names:
-                    raise LookupError(f"an experiment has no {shown(name)}: {did_you_mean(str(name), names)}")
+                    raise LookupError(f"an experiment has no {show_value(name)}: {did_you_mean(str(name), names)}")
             for name in ("target", "fault"):
                 if not isinstance(data.get(name), str) or not data[name]:
                     raise ValueError(f"an experiment needs its {name}, as a name")
             params, limits = data.get("params") or {}, data.get("limits") or {}
             if not isinstance(params, Mapping):
-                raise ValueError(f"params is {shown(params)}: it should be names with values")
-            data["params"] = {str(key): number(f"params.{key}", value) for key, value in params.items()}
+                raise ValueError(f"params is {show_value(params)}: it should be names with values")
+            data["params"] = {str(key): parse_number(f"params.{key}", value) for key, value in params.items()}
             read = Limits.of(limits)
             data["limits"] = {key: getattr(read, key) for key in limits}
             if data.get("deadline_s") is not None:
-                data["deadline_s"] = number("deadline_s", data["deadline_s"])
+                data["deadline_s"] = parse_number("deadline_s", data["deadline_s"])
             given = cls(**{**data, "stop": tuple(data.get("stop") or ()), "watch": tuple(data.get("watch") or ())})
         else:
             _ = given.within
         if given.how is not None and given.how not in KINDS:
-            raise LookupError(f"no experiment is of the kind {shown(given.how)}: {did_you_mean(str(given.how), KINDS)}")
+            raise LookupError(
+                f"no experiment is of the kind {show_value(given.how)}: {did_you_mean(str(given.how), KINDS)}"
+            )
         inject(given.fault, given.target, **given.params)
         return given
 
@@ -85,7 +87,7 @@ class Design:
         return Cell.of(self.target, self.fault, self.params, self.how or ONCE)
 
 
-def number(name: str, value: Any) -> Any:
+def parse_number(name: str, value: Any) -> Any:
     """The value; that of a text with a unit as a number: seconds, or a share for %. Other texts stay as they are.
     Raises ValueError: a text that should be a number and is none; the line says what would be right."""
     if not isinstance(value, str):
@@ -93,11 +95,11 @@ def number(name: str, value: Any) -> Any:
     text = value.strip()
     try:
         if text.endswith("%"):
-            return parsers.bounded(text[:-1], 0.0, 100.0, "a share from 0% to 100%") / 100
+            return parsers.parse_bounded(text[:-1], 0.0, 100.0, "a share from 0% to 100%") / 100
         if name.endswith("_s"):
             return float(text) if text.replace(".", "", 1).isdigit() else parsers.duration(text)
     except ValueError as error:
-        raise ValueError(f"{name} is {shown(value)}: it should be {error}") from None
+        raise ValueError(f"{name} is {show_value(value)}: it should be {error}") from None
     return value
 
 
@@ -135,23 +137,23 @@ def enhance(
     is, and nothing that is stated is changed. Raises ValueError, LookupError: as `Design.of`."""
     design, changes = Design.of(given), list[DesignChange]()
     chances = chances or Chances(evidence)
-    for fill in (_dose, _deadline, _watch, _kind, _safety):
-        risk = risk_of(chances, design.cell, share=design.within.share)
-        for what, value, why in fill(design, evidence, risk):
-            before: Any = getattr(design, what)
+    for fill in (_fill_dose, _fill_deadline, _fill_watch, _fill_kind, _fill_safety):
+        risk = compute_risk(chances, design.cell, share=design.within.share)
+        for field_name, value, reason in fill(design, evidence, risk):
+            before: Any = getattr(design, field_name)
             if isinstance(before, Mapping):
                 new = {key: value[key] for key in value if key not in before}
-                changes += [DesignChange(f"{what}.{key}", None, new[key], why) for key in new]
-                design = _with(design, what, {**before, **new})
+                changes += [DesignChange(f"{field_name}.{key}", None, new[key], reason) for key in new]
+                design = _with_field(design, field_name, {**before, **new})
             elif before in (None, ()):
-                changes.append(DesignChange(what, before, value, why))
-                design = _with(design, what, value)
-    return Enhanced(design, changes, risk_of(chances, design.cell, share=design.within.share))
+                changes.append(DesignChange(field_name, before, value, reason))
+                design = _with_field(design, field_name, value)
+    return Enhanced(design, changes, compute_risk(chances, design.cell, share=design.within.share))
 
 
-def _with(design: Design, field: str, value: Any) -> Design:
-    given: dict[str, Any] = {field: value}
-    return replace(design, **given)
+def _with_field(design: Design, field: str, value: Any) -> Design:
+    changes: dict[str, Any] = {field: value}
+    return replace(design, **changes)
 
 
 # What is filled in: a field, its value and the evidence.
@@ -162,47 +164,49 @@ RISKY = 0.3
 """The risk from which on an experiment is held to a part of the traffic."""
 
 
-def _dose(design: Design, evidence: Evidence, risk: Risk) -> Filled:  # noqa: ARG001
+def _fill_dose(design: Design, evidence: Evidence, risk: Risk) -> Filled:  # noqa: ARG001
     """The informative edge: between the largest known safe dose and the smallest known unsafe one."""
     name = dose_of(design.fault)
     if not name or name in design.params or design.params.get("preset"):
         return
-    seen = evidence.range(design.cell)
-    if seen.next is not None and seen.ends != (None, None):
-        yield "params", {name: seen.next}, f"{seen}; halfway is {duration(seen.next)}"
-    elif seen.edge is not None:
-        yield "params", {name: round(seen.edge, 3)}, f"{seen}, which is known within 15 %"
+    range_ = evidence.range(design.cell)
+    if range_.next is not None and range_.ends != (None, None):
+        yield "params", {name: range_.next}, f"{range_}; halfway is {duration(range_.next)}"
+    elif range_.edge is not None:
+        yield "params", {name: round(range_.edge, 3)}, f"{range_}, which is known within 15 %"
 
 
-def _deadline(design: Design, evidence: Evidence, risk: Risk) -> Filled:  # noqa: ARG001
+def _fill_deadline(design: Design, evidence: Evidence, risk: Risk) -> Filled:  # noqa: ARG001
     """The mean of the past trials at the target, and three standard deviations and the fault's own time more."""
     rows = [*evidence.at(design.target)]
-    count = sum(each.timed for each in rows)
+    count = sum(row.timed for row in rows)
     if count < 2:
         return
-    mean = sum(each.seconds for each in rows) / count
-    spread = sqrt(max(0.0, sum(each.squares for each in rows) / count - mean * mean))
+    mean = sum(row.seconds for row in rows) / count
+    spread = sqrt(max(0.0, sum(row.squares for row in rows) / count - mean * mean))
     dose_s = design.cell.dose or 0.0
     value = round(max(LEAST_S, mean + 3 * spread) + dose_s, 1)
-    more = f", and the fault takes {duration(dose_s)}" if dose_s else ""
-    yield "deadline_s", value, f"{count} past trials took {duration(mean)} ± {duration(spread)}{more}"
+    extra = f", and the fault takes {duration(dose_s)}" if dose_s else ""
+    yield "deadline_s", value, f"{count} past trials took {duration(mean)} ± {duration(spread)}{extra}"
 
 
-def _watch(design: Design, evidence: Evidence, risk: Risk) -> Filled:  # noqa: ARG001
+def _fill_watch(design: Design, evidence: Evidence, risk: Risk) -> Filled:  # noqa: ARG001
     """The calls of the target and its effects, and the targets whose calls failed with it before."""
-    failed, seen = Counter[str](), Counter[str]()
-    for each in evidence.at(design.target):
-        for other, (lost, _, all_) in each.affected.items():
-            failed[other] += lost
-            seen[other] += all_
-    others = [(name, count) for name, count in failed.most_common() if count]
+    failed, calls = Counter[str](), Counter[str]()
+    for row in evidence.at(design.target):
+        for target, (lost, _, all_) in row.affected.items():
+            failed[target] += lost
+            calls[target] += all_
+    failed_targets = [(name, count) for name, count in failed.most_common() if count]
     effects = ["its effects"] if evidence.changes(design.target) else []
-    watch = (f"calls of {design.target}", *effects, *(f"calls of {name}" for name, _ in others))
-    said = ", ".join(f"those of {name} failed with it {count} of {seen[name]} times" for name, count in others)
-    yield "watch", watch, said or "no other target is known to fail with it"
+    watch = (f"calls of {design.target}", *effects, *(f"calls of {name}" for name, _ in failed_targets))
+    explanation = ", ".join(
+        f"those of {name} failed with it {count} of {calls[name]} times" for name, count in failed_targets
+    )
+    yield "watch", watch, explanation or "no other target is known to fail with it"
 
 
-def _kind(design: Design, evidence: Evidence, risk: Risk) -> Filled:  # noqa: ARG001
+def _fill_kind(design: Design, evidence: Evidence, risk: Risk) -> Filled:  # noqa: ARG001
     """A fault that was survived when it came once is tried again as one that stays; else once is enough."""
     once = evidence.cells.get(Cell.of(design.target, design.fault, design.params).rounded)
     if once is not None and not once.bad:
@@ -213,7 +217,7 @@ def _kind(design: Design, evidence: Evidence, risk: Risk) -> Filled:  # noqa: AR
         yield "how", ONCE, "nothing is known: the mildest kind comes first"
 
 
-def _safety(design: Design, evidence: Evidence, risk: Risk) -> Filled:  # noqa: ARG001
+def _fill_safety(design: Design, evidence: Evidence, risk: Risk) -> Filled:  # noqa: ARG001
     """At most a tenth of the traffic and one fault at a time where the risk is high; an end with the first harm."""
     if risk.value >= RISKY:
         yield "limits", {"share": 0.1, "at_once": 1}, f"the risk is {risk.value:.2f}, {RISKY} or more"

@@ -52,7 +52,7 @@ class DoseRange:
 
     def in_words(self, *, in_s: bool = True) -> str:
         """The range in words. `in_s`: the parameter is in seconds."""
-        safe, unsafe = (None if each is None else duration(each) if in_s else f"{each:g}" for each in self.ends)
+        safe, unsafe = (None if end is None else duration(end) if in_s else f"{end:g}" for end in self.ends)
         if self.safe is None or self.unsafe is None:
             if safe is not None:
                 return f"safe up to {safe}, and nothing larger was tried"

@@ -60,10 +60,10 @@ class TargetKnowledge:
     effects: int = 0
     undoable: int = 0
 
-    def __add__(self, other: "TargetKnowledge") -> "TargetKnowledge":
+    def __add__(self, more: "TargetKnowledge") -> "TargetKnowledge":
         return TargetKnowledge(
-            self.trials + other.trials, self.called + other.called, self.effects + other.effects,
-            self.undoable + other.undoable,
+            self.trials + more.trials, self.called + more.called, self.effects + more.effects,
+            self.undoable + more.undoable,
         )  # fmt: skip
 
 
@@ -75,15 +75,15 @@ class Tally:
     bad: int = 0
     harm: int = 0
 
-    def __add__(self, other: "Tally | Experiment") -> "Tally":
-        return Tally(self.tried + other.tried, self.bad + other.bad, self.harm + other.harm)
+    def __add__(self, more: "Tally | Experiment") -> "Tally":
+        return Tally(self.tried + more.tried, self.bad + more.bad, self.harm + more.harm)
 
-    def __sub__(self, other: "Tally") -> "Tally":
-        return Tally(self.tried - other.tried, self.bad - other.bad, self.harm - other.harm)
+    def __sub__(self, fewer: "Tally") -> "Tally":
+        return Tally(self.tried - fewer.tried, self.bad - fewer.bad, self.harm - fewer.harm)
 
-    def of(self, what: str) -> int:
+    def of(self, end: str) -> int:
         """The trials that ended in BAD or HARM."""
-        return self.harm if what == HARM else self.bad
+        return self.harm if end == HARM else self.bad
 
 
 class Evidence:
@@ -114,30 +114,30 @@ class Evidence:
         """The trials of a cell that taught nothing, of the revision that counts."""
         self.near: Counter[str] = Counter()
         """Near misses by target."""
-        for each in rows:
-            self.add(each)
+        for row in rows:
+            self.add(row)
 
-    def add(self, each: Experiment) -> None:
-        self.rows.append(each)
-        counts = each.revision == self.revision
-        if each.cell is None:
-            self.calm += each if counts else Tally()
+    def add(self, row: Experiment) -> None:
+        self.rows.append(row)
+        counts = row.revision == self.revision
+        if row.cell is None:
+            self.calm += row if counts else Tally()
             return
-        cell = each.cell.rounded
-        if each.void and counts:
-            self.void[cell] += each.void
-        if not each.tried:
+        cell = row.cell.rounded
+        if row.void and counts:
+            self.void[cell] += row.void
+        if not row.tried:
             return
         if counts:
-            self.cells[cell] = self.cells.get(cell, Tally()) + each
-            self.near[cell.target] += each.near
+            self.cells[cell] = self.cells.get(cell, Tally()) + row
+            self.near[cell.target] += row.near
         else:
             earlier = self.older.setdefault(cell, {})
-            earlier[each.revision] = earlier.pop(each.revision, Tally()) + each
-        if each.cell.dose is not None:
-            place = each.cell.target, each.cell.fault, each.cell.how
-            at = self._doses[counts][place].setdefault(each.cell.dose, [0.0, 0.0])
-            at[0], at[1] = at[0] + each.tried, at[1] + each.bad
+            earlier[row.revision] = earlier.pop(row.revision, Tally()) + row
+        if row.cell.dose is not None:
+            dose_key = row.cell.target, row.cell.fault, row.cell.how
+            at = self._doses[counts][dose_key].setdefault(row.cell.dose, [0.0, 0.0])
+            at[0], at[1] = at[0] + row.tried, at[1] + row.bad
 
     def changes(self, target: str) -> bool:
         """True if the target is known to have effects."""
@@ -145,15 +145,15 @@ class Evidence:
 
     def at(self, target: str) -> Iterator[Experiment]:
         """The rows at a target."""
-        return (each for each in self.rows if each.cell is not None and each.cell.target == target)
+        return (row for row in self.rows if row.cell is not None and row.cell.target == target)
 
     def tally(self, target: str, fault: str = "") -> Tally:
         """The trials that count with a fault at a target, of any kind and dose; without `fault`, with any."""
-        own = (t for cell, t in self.cells.items() if cell.target == target and fault in ("", cell.fault))
-        return reduce(Tally.__add__, own, Tally())
+        tallies = (t for cell, t in self.cells.items() if cell.target == target and fault in ("", cell.fault))
+        return reduce(Tally.__add__, tallies, Tally())
 
     def range(self, cell: Cell) -> DoseRange:
         """The known safe and unsafe doses of a cell's fault at its target: of the revision that counts, or of earlier
         ones if it was not tried since."""
-        place = cell.target, cell.fault, cell.how
-        return range_of(self._doses[True].get(place) or self._doses[False].get(place, {}))
+        dose_key = cell.target, cell.fault, cell.how
+        return range_of(self._doses[True].get(dose_key) or self._doses[False].get(dose_key, {}))

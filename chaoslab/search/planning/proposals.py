@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from chaoslab.base.dice import Dice
-from chaoslab.search.planning._risk import Risk, risk_of
+from chaoslab.search.planning._risk import Risk, compute_risk
 from chaoslab.search.planning.cells import ONCE, Cell
 from chaoslab.search.planning.chances import WORTH, Chances, Prediction
 from chaoslab.search.planning.dose import DoseRange
@@ -54,14 +54,14 @@ class _Candidate:
     turn: int
     tie: float
 
-    def rank(self, known: Chances) -> tuple[float, ...]:
-        """The place among others, the least first. `known`: the trials so far, and those proposed before it."""
+    def rank(self, chances: Chances) -> tuple[float, ...]:
+        """The place among others, the least first. `chances`: the trials so far, and those proposed before it."""
         turn = self.turn
-        if turn == 1 and known.known(self.cell, "fault at").tried:
+        if turn == 1 and chances.known(self.cell, "fault at").tried:
             turn = 2
-        harm = known.mean(self.cell, HARM)
-        damage = harm + BADLY * max(0.0, known.mean(self.cell) - harm)
-        damage *= WORTH / (WORTH + known.known(self.cell, "seen at").tried)
+        harm = chances.mean(self.cell, HARM)
+        damage = harm + BADLY * max(0.0, chances.mean(self.cell) - harm)
+        damage *= WORTH / (WORTH + chances.known(self.cell, "seen at").tried)
         # Rounded, so that dice decide between cells that differ in their last digits alone.
         return turn, -round(damage / self.cost, 9), self.tie
 
@@ -76,33 +76,33 @@ def propose(
     chances, pretended = Chances(evidence), Chances(evidence)
     for cell, count in evidence.void.items():
         pretended.count(cell, Tally(count))
-    left: list[_Candidate] = []
+    candidates: list[_Candidate] = []
     risky: list[tuple[Cell, Risk]] = []
     for cell in dict.fromkeys(cells):
-        seen, cost = evidence.range(cell), (costs or {}).get(cell, 1.0)
-        turn = _turn(evidence, cell)
-        if turn and cell.dose is not None and seen != DoseRange():
-            if seen.next is None:
+        range_, cost = evidence.range(cell), (costs or {}).get(cell, 1.0)
+        turn = _turn_of(evidence, cell)
+        if turn and cell.dose is not None and range_ != DoseRange():
+            if range_.next is None:
                 continue  # its edge is known
-            cell = replace(cell, dose=seen.next)
+            cell = replace(cell, dose=range_.next)
         tie = Dice(seed, "plan", round_, evidence.subject, str(cell)).uniform()
-        if risk < 1 and (own := risk_of(chances, cell, share=share, stated=stated)).value > risk:
-            risky.append((cell, own))
+        if risk < 1 and (cell_risk := compute_risk(chances, cell, share=share, stated=stated)).value > risk:
+            risky.append((cell, cell_risk))
         else:
-            left.append(_Candidate(cell, cost, seen, turn, tie))
-    found: list[Proposal] = []
-    while left and len(found) < n:
-        best = min(left, key=lambda each: each.rank(pretended))
-        left.remove(best)
+            candidates.append(_Candidate(cell, cost, range_, turn, tie))
+    proposals: list[Proposal] = []
+    while candidates and len(proposals) < n:
+        best = min(candidates, key=lambda candidate: candidate.rank(pretended))
+        candidates.remove(best)
         # As if it had been tried and gone well, so that the next proposal is about something else.
         pretended.count(best.cell, Tally(1))
-        own = risk_of(chances, best.cell, share=share, stated=stated)
-        reason, told = _reason(chances, best.cell, best.seen), chances.predict([best.cell])
-        found.append(Proposal(evidence.subject, best.cell, reason, told, own, best.cost, best.seen))
-    return Proposed(found, sorted(risky, key=lambda each: (-each[1].value, str(each[0]))), chances)
+        cell_risk = compute_risk(chances, best.cell, share=share, stated=stated)
+        reason, prediction = _explain_choice(chances, best.cell, best.seen), chances.predict([best.cell])
+        proposals.append(Proposal(evidence.subject, best.cell, reason, prediction, cell_risk, best.cost, best.seen))
+    return Proposed(proposals, sorted(risky, key=lambda candidate: (-candidate[1].value, str(candidate[0]))), chances)
 
 
-def _turn(evidence: Evidence, cell: Cell) -> int:
+def _turn_of(evidence: Evidence, cell: Cell) -> int:
     if cell.rounded in evidence.cells or cell.rounded in evidence.void:
         return 3
     if broke_before(evidence, cell) is not None:
@@ -116,23 +116,23 @@ def broke_before(evidence: Evidence, cell: Cell) -> tuple[str, Tally] | None:
     return (revision, tally) if tally.bad else None
 
 
-def _reason(chances: Chances, cell: Cell, seen: DoseRange) -> str:
+def _explain_choice(chances: Chances, cell: Cell, range_: DoseRange) -> str:
     """The reason for a proposal, in one line."""
     evidence = chances.evidence
-    if own := evidence.cells.get(cell.rounded):
-        said = f"tried {own.tried} times: it broke {own.bad}"
-        return f"{said}; {seen}" if cell.dose is not None else said
+    if tally := evidence.cells.get(cell.rounded):
+        statement = f"tried {tally.tried} times: it broke {tally.bad}"
+        return f"{statement}; {range_}" if cell.dose is not None else statement
     if void := evidence.void[cell.rounded]:
         return f"tried {void} times: the fault was not met, or nothing can be concluded"
     if (before := broke_before(evidence, cell)) is not None:
         return f"broke {before[1].bad} of {before[1].tried} at {before[0] or 'an earlier revision'}, not tried since"
-    if cell.dose is not None and seen.ends != (None, None):
-        return f"never tried at this dose: {seen}"
-    if there := chances.known(cell, "fault at").tried:
-        return f"never tried {cell.how}: {cell.fault} at {cell.target} broke {evidence.tally(cell.target, cell.fault).bad} of {there} otherwise"  # noqa: E501
-    said, sight = f"never tried: {cell.fault} at {cell.target}", chances.seen(cell)
+    if cell.dose is not None and range_.ends != (None, None):
+        return f"never tried at this dose: {range_}"
+    if tried := chances.known(cell, "fault at").tried:
+        return f"never tried {cell.how}: {cell.fault} at {cell.target} broke {evidence.tally(cell.target, cell.fault).bad} of {tried} otherwise"  # noqa: E501
+    statement, sight = f"never tried: {cell.fault} at {cell.target}", chances.seen(cell)
     if elsewhere := chances.known(cell, "fault").tried:
-        return f"{said}; at other targets it broke {chances.known(cell, 'fault').bad} of {elsewhere}"
+        return f"{statement}; at other targets it broke {chances.known(cell, 'fault').bad} of {elsewhere}"
     if sight.doubt:
-        return f"{said}; it is done, and the caller sees {sight.what}"
-    return f"{said}; the caller sees {sight.what}"
+        return f"{statement}; it is done, and the caller sees {sight.what}"
+    return f"{statement}; the caller sees {sight.what}"

@@ -28,14 +28,14 @@ class Seen(NamedTuple):
     doubt: bool = False
 
 
-def seen_of(cell: Cell, *, changes: bool) -> Seen:
+def classify_sight(cell: Cell, *, changes: bool) -> Seen:
     """The kind of what the caller of the cell's target sees. `changes`: the target has effects."""
-    what, done = _played(cell.fault, cell.params, cell.dose)
-    return Seen(what, changes, changes and done and what in (ERROR, UNUSABLE, DUPLICATE))
+    kind, is_done = _play_fault(cell.fault, cell.params, cell.dose)
+    return Seen(kind, changes, changes and is_done and kind in (ERROR, UNUSABLE, DUPLICATE))
 
 
 @cache
-def _played(fault: str, params: tuple[tuple[str, Any], ...], dose: float | None) -> tuple[str, bool]:
+def _play_fault(fault: str, params: tuple[tuple[str, Any], ...], dose: float | None) -> tuple[str, bool]:
     """The kind of end that the caller sees, and if the target did what it was asked. A fault that is not installed here
     is an error."""
     kind = traits_of(fault)
@@ -44,17 +44,17 @@ def _played(fault: str, params: tuple[tuple[str, Any], ...], dose: float | None)
     call, target = Call("it", "it", "t", 1, 1, value={}), _Target()
     target.reply = call.answered_with(ANSWER)
     try:
-        made = kind(**Cell("it", fault, params=params, dose=dose).parameters)
-        reply = at_once(play(made.draw(Dice(0, fault)).flow(call, TrialContext()), target))
+        fault_ = kind(**Cell("it", fault, params=params, dose=dose).parameters)
+        reply = at_once(play(fault_.draw(Dice(0, fault)).flow(call, TrialContext()), target))
     except Failure:
         return ERROR, target.times > 0
     except BaseException as error:  # noqa: BLE001 - a package's own, which is told where it is run
         let_through(error)
         return ERROR, target.times > 0
-    return _what(kind, reply, target), target.times > 0
+    return _classify_reply(kind, reply, target), target.times > 0
 
 
-def _what(kind: Any, reply: Reply, target: "_Target") -> str:
+def _classify_reply(kind: Any, reply: Reply, target: "_Target") -> str:
     if reply.status >= 400:
         return ERROR
     if trait(kind, "redelivers") or target.times > 1:
@@ -64,13 +64,13 @@ def _what(kind: Any, reply: Reply, target: "_Target") -> str:
     if target.waited_s or trait(kind, "delays") or trait(kind, "dose"):
         return LATE
     value = reply.value
-    if isinstance(value, dict) and value != ANSWER and _form(value) == _form(ANSWER):
+    if isinstance(value, dict) and value != ANSWER and _types_of(value) == _types_of(ANSWER):
         return WRONG
     return ALTERED
 
 
-def _form(value: dict[str, Any]) -> dict[str, type]:
-    return {key: type(each) for key, each in value.items()}
+def _types_of(value: dict[str, Any]) -> dict[str, type]:
+    return {key: type(field_value) for key, field_value in value.items()}
 
 
 class _Target:

@@ -18,36 +18,42 @@ DECADES = 10.0
 """The powers of two between doses that have nothing in common."""
 
 
-def likeness(one: Experiment, other: Experiment) -> float:
+def measure_likeness(left: Experiment, right: Experiment) -> float:
     """The likeness of two experiments, from 0 to 1."""
-    a, b = one.cell, other.cell
+    a, b = left.cell, right.cell
     if a is None or b is None:
         return float(a is b)
-    parts = [float(a.target == b.target), *[_of_faults(a, b)] * 2, float(a.how == b.how)]
+    parts = [float(a.target == b.target), *[_fault_likeness(a, b)] * 2, float(a.how == b.how)]
     if a.dose is not None or b.dose is not None:
-        parts.append(_of_doses(a.dose, b.dose))
+        parts.append(_dose_likeness(a.dose, b.dose))
     if names := {key for key, _ in (*a.params, *b.params)}:
         parts.append(len({key for key, _ in {*a.params} & {*b.params}}) / len(names))
-    hit, other_hit = ({name for name, (failed, *_) in each.affected.items() if failed} for each in (one, other))
+    hit, other_hit = (
+        {name for name, (failed, *_) in experiment.affected.items() if failed} for experiment in (left, right)
+    )
     if hit | other_hit:
         parts.append(len(hit & other_hit) / len(hit | other_hit))
     return sum(parts) / len(parts)
 
 
-def similar(experiment: Experiment, among: Iterable[Experiment], n: int = 5) -> list[tuple[float, Experiment]]:
+def find_similar(experiment: Experiment, among: Iterable[Experiment], n: int = 5) -> list[tuple[float, Experiment]]:
     """The `n` experiments that are most like this one, each with its likeness, the most alike first."""
-    found = [(likeness(experiment, each), each) for each in among if each is not experiment and each.cell is not None]
-    return sorted(found, key=lambda pair: (-pair[0], pair[1].subject, str(pair[1].cell)))[: max(0, n)]
+    scored = [
+        (measure_likeness(experiment, candidate), candidate)
+        for candidate in among
+        if candidate is not experiment and candidate.cell is not None
+    ]
+    return sorted(scored, key=lambda pair: (-pair[0], pair[1].subject, str(pair[1].cell)))[: max(0, n)]
 
 
-def _of_faults(a: Cell, b: Cell) -> float:
+def _fault_likeness(a: Cell, b: Cell) -> float:
     if a.fault == b.fault:
         return 1.0
-    layers = [getattr(traits_of(each.fault), "layer", None) for each in (a, b)]
+    layers = [getattr(traits_of(cell.fault), "layer", None) for cell in (a, b)]
     return 0.5 if layers[0] is not None and layers[0] == layers[1] else 0.0
 
 
-def _of_doses(a: float | None, b: float | None) -> float:
+def _dose_likeness(a: float | None, b: float | None) -> float:
     if a is None or b is None or (a <= 0) != (b <= 0):
         return 0.0
     return 1.0 if a == b else max(0.0, 1 - abs(math.log2(a / b)) / DECADES)

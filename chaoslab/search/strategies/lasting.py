@@ -2,18 +2,18 @@
 
 from collections.abc import Iterator
 
-from chaoslab.search.strategies.singles import of_timeout
+from chaoslab.search.strategies.singles import adapt_to_timeouts
 from chaoslab.search.variation import Known, Variation
 
 
-def batches(known: Known) -> Iterator[list[Variation]]:
-    for site in known.calm.first_sites:
-        known.settle_timeouts(site.target)
-    found = [
-        Variation((each.at(site, lasts=True),))
-        for site in known.calm.first_sites
-        for probe in known.probes.get(site.target, ())
-        for each in of_timeout(known, probe, site.target)
+def batches(knowledge: Known) -> Iterator[list[Variation]]:
+    for site in knowledge.calm.first_sites:
+        knowledge.settle_timeouts(site.target)
+    variations = [
+        Variation((adapted.at(site, lasts=True),))
+        for site in knowledge.calm.first_sites
+        for probe in knowledge.probes.get(site.target, ())
+        for adapted in adapt_to_timeouts(knowledge, probe, site.target)
     ]
-    if found:
-        yield found
+    if variations:
+        yield variations

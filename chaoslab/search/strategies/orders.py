@@ -10,24 +10,24 @@ DRAWN = 100
 """The orders that are drawn by dice."""
 
 
-def batches(known: Known) -> Iterator[list[Variation]]:
-    asked = Variation(order=())
-    yield [asked]
-    told = known.of(asked)
-    if told is None or not told.moments:
+def batches(knowledge: Known) -> Iterator[list[Variation]]:
+    unordered = Variation(order=())
+    yield [unordered]
+    trial = knowledge.of(unordered)
+    if trial is None or not trial.moments:
         return
     swaps = []
-    for moment, calls in enumerate(told.moments, 1):
-        for one, other in combinations(range(len(calls)), 2):
+    for moment, calls in enumerate(trial.moments, 1):
+        for first, second in combinations(range(len(calls)), 2):
             names = list(calls)
-            names[one], names[other] = names[other], names[one]
+            names[first], names[second] = names[second], names[first]
             swaps.append(Variation(order=((moment, tuple(names)),)))
     yield swaps
-    drawn = [Variation(order=_drawn(Dice(known.seed, "orders", n), told.moments)) for n in range(DRAWN)]
+    drawn = [Variation(order=_draw_order(Dice(knowledge.seed, "orders", n), trial.moments)) for n in range(DRAWN)]
     yield drawn
 
 
-def _drawn(dice: Dice, moments: Sequence[Sequence[str]]) -> tuple[tuple[int, tuple[str, ...]], ...]:
+def _draw_order(dice: Dice, moments: Sequence[Sequence[str]]) -> tuple[tuple[int, tuple[str, ...]], ...]:
     return tuple(
         (moment, tuple(sorted(calls, key=lambda name, moment=moment: dice(moment, name).uniform())))  # type: ignore[misc]
         for moment, calls in enumerate(moments, 1)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from chaoslab.core.plan import Injection
-from chaoslab.search._seen_kinds import seen_kind
+from chaoslab.search._seen_kinds import classify_seen
 from chaoslab.search.variation import NO_WAY_ON, Known, Site, Tried, Variation, site_of
 
 BATCH = 64
@@ -39,58 +39,64 @@ class One:
 Pair = tuple[One, One]
 
 
-def batches(known: Known) -> Iterator[list[Variation]]:
-    found = _survived(known)
-    most = {one.site: one for one in sorted(found, key=lambda one: one.weight) if not one.tried.failed}
-    if len(most) > 2:
-        yield [Variation(tuple(most[site].injection for site in sorted(most)))]
-    for pairs in (by_kind(known), _by_way(found)):
+def batches(knowledge: Known) -> Iterator[list[Variation]]:
+    survivors = _find_survivors(knowledge)
+    strongest = {
+        survivor.site: survivor
+        for survivor in sorted(survivors, key=lambda survivor: survivor.weight)
+        if not survivor.tried.failed
+    }
+    if len(strongest) > 2:
+        yield [Variation(tuple(strongest[site].injection for site in sorted(strongest)))]
+    for pairs in (pairs_by_kind(knowledge), _pairs_by_path(survivors)):
         for begin in range(0, len(pairs), BATCH):
-            yield [of_pair(pair) for pair in pairs[begin : begin + BATCH]]
+            yield [combine_pair(pair) for pair in pairs[begin : begin + BATCH]]
 
 
-def by_kind(known: Known) -> list[Pair]:
+def pairs_by_kind(knowledge: Known) -> list[Pair]:
     """All pairs of calls with all pairs of kinds, those whose faults alone changed most first."""
-    return _pairs(_first_of_kind(_survived(known)))
+    return _make_pairs(_first_per_kind(_find_survivors(knowledge)))
 
 
-def _by_way(found: Sequence[One]) -> list[Pair]:
+def _pairs_by_path(survivors: Sequence[One]) -> list[Pair]:
     """Further pairs of faults of one kind that led the trial another way, up to a number."""
-    first = {*map(id, _first_of_kind(found))}
-    return [pair for pair in _pairs(found) if not first.issuperset(map(id, pair))][:FURTHER]
+    first = {*map(id, _first_per_kind(survivors))}
+    return [pair for pair in _make_pairs(survivors) if not first.issuperset(map(id, pair))][:FURTHER]
 
 
-def _first_of_kind(found: Sequence[One]) -> list[One]:
-    return [*{(one.site, one.kind): one for one in reversed(found)}.values()][::-1]
+def _first_per_kind(survivors: Sequence[One]) -> list[One]:
+    return [*{(survivor.site, survivor.kind): survivor for survivor in reversed(survivors)}.values()][::-1]
 
 
-def of_pair(pair: Pair) -> Variation:
+def combine_pair(pair: Pair) -> Variation:
     return Variation((pair[0].injection, pair[1].injection))
 
 
-def _survived(known: Known) -> list[One]:
+def _find_survivors(knowledge: Known) -> list[One]:
     """The faults that hit alone and did not end the trial, one for each way at each call."""
-    found: dict[tuple[Site, str, str], One] = {}
-    for tried, injection in known.singles():
+    survivors: dict[tuple[Site, str, str], One] = {}
+    for tried, injection in knowledge.singles():
         site = site_of(injection)
-        if tried.outcome in NO_WAY_ON or not tried.met or site not in known.calm.sites:
+        if tried.outcome in NO_WAY_ON or not tried.met or site not in knowledge.calm.sites:
             continue
-        kind, weight = seen_kind(tried, injection), _changed(known.calm, tried) - FAILED * tried.failed
-        found.setdefault((site, kind, tried.path), One(tried, injection, site, kind, weight))
-    order = {site: n for n, site in enumerate(known.calm.sites)}
-    return sorted(found.values(), key=lambda one: order[one.site])  # causes read in the order of the calls
+        kind, weight = classify_seen(tried, injection), _measure_change(knowledge.calm, tried) - FAILED * tried.failed
+        survivors.setdefault((site, kind, tried.path), One(tried, injection, site, kind, weight))
+    order = {site: n for n, site in enumerate(knowledge.calm.sites)}
+    return sorted(
+        survivors.values(), key=lambda survivor: order[survivor.site]
+    )  # causes read in the order of the calls
 
 
-def _pairs(found: Sequence[One]) -> list[Pair]:
+def _make_pairs(survivors: Sequence[One]) -> list[Pair]:
     pairs = [
-        (one, other)
-        for one, other in combinations(found, 2)
-        if one.site != other.site and (other.site in one.tried.sites or one.site in other.tried.sites)
+        (first, second)
+        for first, second in combinations(survivors, 2)
+        if first.site != second.site and (second.site in first.tried.sites or first.site in second.tried.sites)
     ]
     return sorted(pairs, key=lambda pair: -(pair[0].weight + pair[1].weight))  # stable: else in the order of the calls
 
 
-def _changed(calm: Tried, tried: Tried) -> float:
+def _measure_change(calm: Tried, tried: Tried) -> float:
     """2 for another outcome or other effects, 1 for other calls, and a share of 1 for attempts that failed."""
-    failed = sum(bool(made.error) for made in tried.made)
+    failed = sum(bool(call.error) for call in tried.made)
     return 2.0 * (tried.world != calm.world) + 1.0 * (tried.sites != calm.sites) + failed / (1 + len(tried.made))

@@ -4,7 +4,7 @@ of a new kind."""
 from collections.abc import Iterator
 
 from chaoslab.base.dice import Dice
-from chaoslab.search.map import alike
+from chaoslab.search.map import group_alike
 from chaoslab.search.variation import Known, Probe, Site, Variation
 
 BATCH, IN_VAIN = 50, 100
@@ -12,21 +12,25 @@ BATCH, IN_VAIN = 50, 100
 FAULTS = (2, 3, 4)
 
 
-def batches(known: Known) -> Iterator[list[Variation]]:
-    cells = [(site, probe) for site in known.calm.sites for probe in known.probes.get(site.target, ())]
+def batches(knowledge: Known) -> Iterator[list[Variation]]:
+    cells = [(site, probe) for site in knowledge.calm.sites for probe in knowledge.probes.get(site.target, ())]
     if len({site for site, _ in cells}) < FAULTS[0]:
         return
     n = vain = 0
-    shown = len(alike([*known.tried.values()]))
+    group_count = len(group_alike([*knowledge.tried.values()]))
     while vain < IN_VAIN:
-        drawn = [_plan(Dice(known.seed, "plans", number), cells) for number in range(n, n + BATCH)]
+        drawn = [_plan(Dice(knowledge.seed, "plans", number), cells) for number in range(n, n + BATCH)]
         n += BATCH
-        new = [each for each in {each.key: each for each in drawn}.values() if known.of(each) is None]
+        new = [
+            variation
+            for variation in {variation.key: variation for variation in drawn}.values()
+            if knowledge.of(variation) is None
+        ]
         if not new:
             return
         yield new
-        before, shown = shown, len(alike([*known.tried.values()]))
-        vain = 0 if shown > before else vain + len(new)
+        before, group_count = group_count, len(group_alike([*knowledge.tried.values()]))
+        vain = 0 if group_count > before else vain + len(new)
 
 
 def _plan(dice: Dice, cells: list[tuple[Site, Probe]]) -> Variation:

@@ -58,20 +58,20 @@ _HTTP = re.compile(r"(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|TRACE) (/.*)", re.D
 _INT64 = 2**63
 
 
-def attributes(of: Mapping[str, Any]) -> list[Json]:
+def render_attributes(values: Mapping[str, Any]) -> list[Json]:
     """The attributes in OTLP's JSON, without those that are None."""
-    return [{"key": key, "value": _value(value)} for key, value in of.items() if value is not None]
+    return [{"key": key, "value": _render_value(value)} for key, value in values.items() if value is not None]
 
 
-def _value(value: Any) -> Json:
+def _render_value(value: Any) -> Json:
     if isinstance(value, bool):
         return {"boolValue": value}
     if isinstance(value, int) and -_INT64 <= value < _INT64:
         return {"intValue": str(value)}
     if isinstance(value, float) and math.isfinite(value):
         return {"doubleValue": value}
-    if isinstance(value, list) and all(type(each) is str for each in value):
-        return {"arrayValue": {"values": [_value(each) for each in value]}}
+    if isinstance(value, list) and all(type(item) is str for item in value):
+        return {"arrayValue": {"values": [_render_value(item) for item in value]}}
     return {"stringValue": _text(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))}
 
 
@@ -80,8 +80,10 @@ def _text(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
-def _said(role: str, text: str, **more: Any) -> str:
-    return json.dumps([{"role": role, "parts": [{"type": "text", "content": text}], **more}], ensure_ascii=False)
+def _render_message(role: str, text: str, **extra_fields: Any) -> str:
+    return json.dumps(
+        [{"role": role, "parts": [{"type": "text", "content": text}], **extra_fields}], ensure_ascii=False
+    )
 
 
 def digest(*parts: object, size: int) -> str:
@@ -131,35 +133,35 @@ class TrialSpans:
             case CallFinished():
                 self._end(t, event)
             case FaultScheduled():
-                self._params[(event.fault, event.injection, *_place(event))] = event.params
+                self._params[(event.fault, event.injection, *_attempt_key(event))] = event.params
             case FaultHealed() if event.witnessed:
                 pass  # the lane is gone; that it was met has been told
             case FaultEvent():
                 self._fault(t, event)
             case Retry() | Fallback():
                 operation = self._operations.get((event.target, event.request), self.root)
-                operation.events.append((t, f"{_conventions.OWN}{event.kind}", _own(event)))
+                operation.events.append((t, f"{_conventions.OWN}{event.kind}", _own_attributes(event)))
             case CallDisturbed():
-                attempt = self._attempts.get(_place(event), self.root)
+                attempt = self._attempts.get(_attempt_key(event), self.root)
                 attempt.events.append((t, f"{_conventions.OWN}disturbed", {f"{_conventions.OWN}why": event.why}))
             case Effect():
-                said = {"target": event.target, "effect": event.effect, "content": event.content}
-                self._open(event.target).events.append((t, f"{_conventions.OWN}effect", _prefixed(said)))
+                effect_fields = {"target": event.target, "effect": event.effect, "content": event.content}
+                self._open(event.target).events.append((t, f"{_conventions.OWN}effect", _prefix_names(effect_fields)))
             case Usage() if chat := self._chats.get(event.request):
-                used = {
+                usage_fields = {
                     _conventions.MODEL: event.model, _conventions.TOKENS_IN: event.prompt_tokens,
                     _conventions.TOKENS_OUT: event.completion_tokens, f"{_conventions.OWN}cost_usd": event.cost_usd,
                 }  # fmt: skip
-                chat.has |= used
+                chat.has |= usage_fields
             case TurnStarted() | TurnFinished() | Budget() | LabWarning():
-                self.root.events.append((t, f"{_conventions.OWN}{event.kind}", _own(event)))
+                self.root.events.append((t, f"{_conventions.OWN}{event.kind}", _own_attributes(event)))
             case PromptStarted():
-                self._agent(event)
+                self._describe_agent(event)
             case PromptFinished():
-                self.root.has[_conventions.OUTPUT] = _said("assistant", event.answer)
+                self.root.has[_conventions.OUTPUT] = _render_message("assistant", event.answer)
                 self.root.failed = None if event.error_type == "none" else event.error_type
 
-    def _agent(self, event: PromptStarted) -> None:
+    def _describe_agent(self, event: PromptStarted) -> None:
         run = self._run
         agent = run.model if not run.asked else "chaoslab"
         self.root.name = f"{_conventions.INVOKE} {agent}".strip()
@@ -167,16 +169,16 @@ class TrialSpans:
             _conventions.OPERATION: _conventions.INVOKE,
             _conventions.AGENT: agent,
             _conventions.CONVERSATION: f"{self._name}/{self._trial}",
-            _conventions.INPUT: _said("user", event.prompt),
-            **_prefixed({"run": self._name, "trial": self._trial, "prompt_index": event.prompt_index}),
-            **_prefixed({"seed": run.seed, "world": run.world}),
+            _conventions.INPUT: _render_message("user", event.prompt),
+            **_prefix_names({"run": self._name, "trial": self._trial, "prompt_index": event.prompt_index}),
+            **_prefix_names({"seed": run.seed, "world": run.world}),
         }
 
     def _begin(self, t: float, event: CallStarted) -> None:
-        target, request, attempt = place = _place(event)
-        operation = self._operations.get(place[:2])
+        target, request, attempt = attempt_key = _attempt_key(event)
+        operation = self._operations.get(attempt_key[:2])
         if operation is None:
-            operation = self._operations[place[:2]] = self._operation(t, event)
+            operation = self._operations[attempt_key[:2]] = self._make_operation(t, event)
         has: Json = {
             f"{_conventions.OWN}attempt": attempt,
             f"{_conventions.OWN}target": target,
@@ -186,9 +188,9 @@ class TrialSpans:
         key = f"{target}/{request}/{attempt}"
         span = _Span(key, f"{operation.name}, attempt {attempt}", operation, t, operation.kind, has=has)
         span.joins = event.traceparent or ""
-        self._attempts[place] = span
+        self._attempts[attempt_key] = span
 
-    def _operation(self, t: float, event: CallStarted) -> _Span:
+    def _make_operation(self, t: float, event: CallStarted) -> _Span:
         key = f"{event.target}/{event.request}"
         chat, http = event.tool == _conventions.CHAT, _HTTP.fullmatch(event.tool)
         has: Json = {
@@ -213,8 +215,8 @@ class TrialSpans:
         return _Span(key, name, self.root, t, has=has)
 
     def _end(self, t: float, event: CallFinished) -> None:
-        place = _place(event)
-        span = self._attempts.get(place)
+        attempt_key = _attempt_key(event)
+        span = self._attempts.get(attempt_key)
         if span is None:
             return
         operation = span.parent or self.root
@@ -223,16 +225,16 @@ class TrialSpans:
         if failed and asked_mcp and event.status in (None, 200) and event.error not in UNANSWERED:
             failed = _conventions.TOOL_ERROR
         chat = operation.has.get(_conventions.OPERATION) == _conventions.CHAT
-        for each in (span, operation):
-            each.end_t, each.failed = t, failed
-            each.kind = INTERNAL if event.via in ("function", "none") and not asked_mcp else CLIENT
-            each.has |= {_conventions.STATUS: event.status, _conventions.ERROR: failed}
-            each.has |= {_conventions.SERVER: event.target if event.via not in ("function", "none") else None}
-        span.has |= _prefixed({"via": event.via, "error": event.error, "replayed": event.replayed or None})
+        for ended_span in (span, operation):
+            ended_span.end_t, ended_span.failed = t, failed
+            ended_span.kind = INTERNAL if event.via in ("function", "none") and not asked_mcp else CLIENT
+            ended_span.has |= {_conventions.STATUS: event.status, _conventions.ERROR: failed}
+            ended_span.has |= {_conventions.SERVER: event.target if event.via not in ("function", "none") else None}
+        span.has |= _prefix_names({"via": event.via, "error": event.error, "replayed": event.replayed or None})
         if chat:
             self._chats[event.request] = operation
             operation.has[_conventions.FINISHED] = [event.finish_reason] if event.finish_reason else None
-            operation.has[_conventions.OUTPUT] = _said("assistant", event.reply) if event.ok else None
+            operation.has[_conventions.OUTPUT] = _render_message("assistant", event.reply) if event.ok else None
         else:
             if operation.has[_conventions.OPERATION]:
                 operation.has[_conventions.TOOL_TYPE] = "function" if event.via == "function" else "extension"
@@ -240,17 +242,21 @@ class TrialSpans:
 
     def _fault(self, t: float, event: FaultEvent) -> None:
         stage = "unwitnessed" if isinstance(event, FaultHealed) else event.kind.removeprefix("fault_")
-        told = _own(event, without=("at", "witnessed", "fault", "injection"))
-        params = self._params.get((event.fault, event.injection, *_place(event))) or {}
+        event_fields = _own_attributes(event, without=("at", "witnessed", "fault", "injection"))
+        params = self._params.get((event.fault, event.injection, *_attempt_key(event))) or {}
         has = {
-            f"{_conventions.OWN}fault": event.fault, f"{_conventions.OWN}injection": event.injection, **told,
+            f"{_conventions.OWN}fault": event.fault, f"{_conventions.OWN}injection": event.injection, **event_fields,
             **{f"{_conventions.OWN}fault.param.{name}": value for name, value in params.items()},
         }  # fmt: skip
-        self._attempts.get(_place(event), self.root).events.append((t, f"{_conventions.OWN}fault.{stage}", has))
+        self._attempts.get(_attempt_key(event), self.root).events.append((t, f"{_conventions.OWN}fault.{stage}", has))
 
     def _open(self, target: str) -> _Span:
         """The attempt at this target that is under way, or else the agent's span."""
-        its = (span for (of, *_), span in reversed(self._attempts.items()) if of == target and span.end_t is None)
+        its = (
+            span
+            for (span_target, *_), span in reversed(self._attempts.items())
+            if span_target == target and span.end_t is None
+        )
         return next(its, self.root)
 
     def spans(self, verdict: Verdict, *, now_ns: int) -> list[Json]:
@@ -260,44 +266,44 @@ class TrialSpans:
         end_t = root.end_t or root.begin_t
         shift_ns = now_ns - self._at(end_t, 0) if moves else 0
         times = {f"{_conventions.OWN}time.virtual": moves, f"{_conventions.OWN}time.shifted_s": shift_ns / 1e9}
-        root.has |= times | _prefixed({"outcome": str(verdict.outcome)})
-        right = verdict.correct
+        root.has |= times | _prefix_names({"outcome": str(verdict.outcome)})
+        is_correct = verdict.correct
         root.events.append((end_t, _conventions.EVALUATED, {
             _conventions.EVALUATION: "chaoslab.verdict",
             _conventions.LABEL: str(verdict.outcome),
-            _conventions.SCORE: None if right is None else float(right),
+            _conventions.SCORE: None if is_correct is None else float(is_correct),
             _conventions.WHY: verdict.why,
-            **_prefixed({"basis": str(verdict.basis), "harm": [*verdict.harm] or None}),
+            **_prefix_names({"basis": str(verdict.basis), "harm": [*verdict.harm] or None}),
         }))  # fmt: skip
         trace = digest(self._name, self._trial, size=16)
-        found = [self._plain(each, trace, shift_ns, end_t) for each in (root, *self._operations.values())]
-        for each in self._attempts.values():
-            if each.joins:
-                _, theirs, parent, _ = each.joins.split("-")
-                each.has |= times | {f"{_conventions.OWN}time.shifted_s": 0.0}
-                plain = self._plain(each, theirs, 0, end_t) | {"parentSpanId": parent}
-                of = self._id(each.parent or root)
-                found.append(plain | {"links": [{"traceId": trace, "spanId": of}]})
+        span_list = [self._render_span(span, trace, shift_ns, end_t) for span in (root, *self._operations.values())]
+        for span in self._attempts.values():
+            if span.joins:
+                _, theirs, parent, _ = span.joins.split("-")
+                span.has |= times | {f"{_conventions.OWN}time.shifted_s": 0.0}
+                plain = self._render_span(span, theirs, 0, end_t) | {"parentSpanId": parent}
+                parent_id = self._id(span.parent or root)
+                span_list.append(plain | {"links": [{"traceId": trace, "spanId": parent_id}]})
             else:
-                found.append(self._plain(each, trace, shift_ns, end_t))
-        return found
+                span_list.append(self._render_span(span, trace, shift_ns, end_t))
+        return span_list
 
-    def _plain(self, span: _Span, trace: str, shift_ns: int, end_t: float) -> Json:
-        made: Json = {
+    def _render_span(self, span: _Span, trace: str, shift_ns: int, end_t: float) -> Json:
+        span_json: Json = {
             "traceId": trace,
             "spanId": self._id(span),
             "name": _text(span.name),
             "kind": span.kind,
             "startTimeUnixNano": str(self._at(span.begin_t, shift_ns)),
             "endTimeUnixNano": str(self._at(max(end_t if span.end_t is None else span.end_t, span.begin_t), shift_ns)),
-            "attributes": attributes(span.has),
+            "attributes": render_attributes(span.has),
             "events": [
-                {"timeUnixNano": str(self._at(t, shift_ns)), "name": name, "attributes": attributes(has)}
+                {"timeUnixNano": str(self._at(t, shift_ns)), "name": name, "attributes": render_attributes(has)}
                 for t, name, has in span.events
             ],
             "status": {"code": FAILED, "message": _text(span.failed)} if span.failed else {},
         }
-        return made if span.parent is None else made | {"parentSpanId": self._id(span.parent)}
+        return span_json if span.parent is None else span_json | {"parentSpanId": self._id(span.parent)}
 
     def _id(self, span: _Span) -> str:
         return digest(self._name, self._trial, span.key, size=8)
@@ -306,14 +312,14 @@ class TrialSpans:
         return self._origin_ns + round(t * 1e9) + shift_ns
 
 
-def _place(event: AttemptEvent) -> tuple[str, int, int]:
+def _attempt_key(event: AttemptEvent) -> tuple[str, int, int]:
     return event.target, event.request, event.attempt
 
 
-def _prefixed(of: Mapping[str, Any]) -> Json:
-    return {f"{_conventions.OWN}{name}": value for name, value in of.items()}
+def _prefix_names(values: Mapping[str, Any]) -> Json:
+    return {f"{_conventions.OWN}{name}": value for name, value in values.items()}
 
 
-def _own(event: Event, *, without: Sequence[str] = ("at",)) -> Json:
+def _own_attributes(event: Event, *, without: Sequence[str] = ("at",)) -> Json:
     """The fields of an event that say something, as attributes of the lab's own."""
-    return _prefixed({name: value for name, value in vars(event).items() if name not in without and value != ""})
+    return _prefix_names({name: value for name, value in vars(event).items() if name not in without and value != ""})

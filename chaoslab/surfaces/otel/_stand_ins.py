@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from chaoslab.base.files import json_of
+from chaoslab.base.files import read_json
 
 TRIES = 3
 """The attempts at a call of the agent that repeats a trace, as many as most clients make."""
@@ -24,7 +24,7 @@ class Replies:
     def read(cls, path: Path) -> "Replies":
         """The replies of a file. Raises ValueError: it cannot be read, or is not as `from-traces` writes it."""
         try:
-            traces = json_of(path)["traces"]
+            traces = read_json(path)["traces"]
         except (ValueError, KeyError, TypeError) as error:
             raise ValueError(f"{path} is not as chaoslab from-traces writes it ({error})") from None
         return cls(traces)
@@ -63,5 +63,5 @@ class Replies:
 
 def spelt(tool: str, arguments: Mapping[str, Any]) -> str:
     """A call as text, alike for equal ones. An argument that is None is one that was not given."""
-    given = {name: value for name, value in arguments.items() if value is not None}
-    return f"{tool}({json.dumps(given, sort_keys=True, ensure_ascii=False, default=str)})"
+    arguments_given = {name: value for name, value in arguments.items() if value is not None}
+    return f"{tool}({json.dumps(arguments_given, sort_keys=True, ensure_ascii=False, default=str)})"

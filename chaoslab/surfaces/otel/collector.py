@@ -23,7 +23,7 @@ BUSY = frozenset({429, 502, 503, 504})
 SAID = 200
 
 
-def endpoint(text: str) -> str:
+def parse_endpoint(text: str) -> str:
     """The base address of a collector, without the path of a signal. Raises ValueError: it is none."""
     try:
         parts = urlsplit(text.strip())
@@ -37,32 +37,32 @@ def endpoint(text: str) -> str:
     return text.strip().rstrip("/").removesuffix(TRACES).removesuffix(METRICS)
 
 
-def stated(environment: Mapping[str, str]) -> str:
+def find_endpoint(environment: Mapping[str, str]) -> str:
     """The collector that the environment names; empty if it names none, or switches OpenTelemetry off. Raises
     ValueError: it is no address."""
-    off = environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
-    text = "" if off else environment.get(ENDPOINT, "").strip()
+    is_disabled = environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
+    text = "" if is_disabled else environment.get(ENDPOINT, "").strip()
     try:
-        return endpoint(text) if text else ""
+        return parse_endpoint(text) if text else ""
     except ValueError as error:
         raise ValueError(f"{ENDPOINT}: {error}") from None
 
 
-def headers(text: str) -> dict[str, str]:
+def parse_headers(text: str) -> dict[str, str]:
     """The headers of a list such as `api-key=k,tenant=a%20b`. Raises ValueError: it is no such list. Its text may hold
     keys, so the error does not show it."""
-    found: dict[str, str] = {}
-    for number, each in enumerate(text.split(","), 1):
-        name, equal, value = (unquote(part.strip()) for part in each.partition("="))
-        whole = f"{name}{value}"
-        if each.strip() and not (equal and name and whole.isprintable() and whole.isascii()):
+    header_fields: dict[str, str] = {}
+    for number, entry in enumerate(text.split(","), 1):
+        name, equal, value = (unquote(piece.strip()) for piece in entry.partition("="))
+        name_and_value = f"{name}{value}"
+        if entry.strip() and not (equal and name and name_and_value.isprintable() and name_and_value.isascii()):
             raise ValueError(f"{HEADERS}: entry {number} should be name=value, in ASCII")
-        if each.strip():
-            found[name] = value
-    return found
+        if entry.strip():
+            header_fields[name] = value
+    return header_fields
 
 
-def _told(line: str) -> None:
+def _print_line(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
@@ -75,59 +75,67 @@ class Collector:
     sent_with: Mapping[str, str] = field(default_factory=dict, repr=False)
     service: str = "chaoslab"
     clock: Clock = system
-    tell: Callable[[str], object] = _told
+    tell: Callable[[str], object] = _print_line
     lost: int = 0
 
     def __post_init__(self) -> None:
-        given = {"Content-Type": "application/json", "User-Agent": f"chaoslab/{__version__}", **self.sent_with}
-        self._client = httpx.Client(headers=given, timeout=TIMEOUT_S)
+        request_headers = {
+            "Content-Type": "application/json",
+            "User-Agent": f"chaoslab/{__version__}",
+            **self.sent_with,
+        }
+        self._client = httpx.Client(headers=request_headers, timeout=TIMEOUT_S)
 
     @classmethod
     def of(cls, base: str, environment: Mapping[str, str]) -> "Collector":
         """The collector at an address, with the headers and the service's name of the environment. Raises ValueError:
         the headers cannot be read."""
-        return cls(base, headers(environment.get(HEADERS, "")), environment.get(SERVICE, "").strip() or "chaoslab")
+        return cls(
+            base, parse_headers(environment.get(HEADERS, "")), environment.get(SERVICE, "").strip() or "chaoslab"
+        )
 
     def send(self, path: str, body: Any) -> bool:
         """Sends a batch. `path`: of its signal. Returns False if it was not taken."""
         data = msgspec.json.encode(body)
-        why = self._try(path, data)
-        for wait_s in WAITS_S if why == "busy" and not self.lost else ():
+        reason = self._send_once(path, data)
+        for wait_s in WAITS_S if reason == "busy" and not self.lost else ():
             self.clock.sleep(wait_s)
-            why = self._try(path, data)
-            if why != "busy":
+            reason = self._send_once(path, data)
+            if reason != "busy":
                 break
-        if why:
+        if reason:
             if not self.lost:
-                self.tell(f"note: the collector at {self.base} {_words(why)}; the run goes on without it")
+                self.tell(f"note: the collector at {self.base} {_describe_refusal(reason)}; the run goes on without it")
             self.lost += 1
-        return not why
+        return not reason
 
-    def _try(self, path: str, data: bytes) -> str:
+    def _send_once(self, path: str, data: bytes) -> str:
         """Sends once. Returns the reason why it was not taken; empty if it was."""
         try:
             answer = self._client.post(self.base + path, content=data)
         except httpx.HTTPError as error:
             return f"cannot be reached ({' '.join(str(error).split())[:SAID] or type(error).__name__})"
         if answer.is_success:
-            self._partly(answer)
+            self._report_partial(answer)
             return ""
         return "busy" if answer.status_code in BUSY else f"answers {answer.status_code} to POST {path}"
 
-    def _partly(self, answer: httpx.Response) -> None:
+    def _report_partial(self, answer: httpx.Response) -> None:
         """Tells, once, of what a collector that took a batch has refused of it."""
         try:
-            said = (answer.json() or {}).get("partialSuccess") or {}
-            refused = int(said.get("rejectedSpans") or said.get("rejectedDataPoints") or 0)
+            partial = (answer.json() or {}).get("partialSuccess") or {}
+            refused = int(partial.get("rejectedSpans") or partial.get("rejectedDataPoints") or 0)
         except (ValueError, AttributeError, TypeError, UnicodeError):
             return
         if refused and not self.lost:
-            self.tell(f"note: the collector refused {refused} of a batch: {str(said.get('errorMessage', ''))[:SAID]}")
+            self.tell(
+                f"note: the collector refused {refused} of a batch: {str(partial.get('errorMessage', ''))[:SAID]}"
+            )
             self.lost += 1
 
     def close(self) -> None:
         self._client.close()
 
 
-def _words(why: str) -> str:
-    return "is busy" if why == "busy" else why
+def _describe_refusal(reason: str) -> str:
+    return "is busy" if reason == "busy" else reason

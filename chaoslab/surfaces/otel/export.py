@@ -23,7 +23,7 @@ from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.record.spoken import SILENT, Spoken
 from chaoslab.surfaces.otel import _conventions
-from chaoslab.surfaces.otel._spans import Json, TrialSpans, attributes
+from chaoslab.surfaces.otel._spans import Json, TrialSpans, render_attributes
 from chaoslab.surfaces.otel.collector import METRICS, TRACES, Collector
 
 BATCH = 512
@@ -72,17 +72,17 @@ class Export:
                 self.finished = True
 
     def _take(self, trial: str, record: Record) -> None:
-        its = self._open.get(trial)
-        if its is None:
-            its = self._open[trial] = _Open()
-        its.records.append(record)
+        trial_records = self._open.get(trial)
+        if trial_records is None:
+            trial_records = self._open[trial] = _Open()
+        trial_records.records.append(record)
         kind = type(record.event)
         if kind is PromptFinished:
-            its.ended = True
+            trial_records.ended = True
         elif kind is PromptStarted:
             self._add_all()
-            for other in self._open.values():
-                other.later = other.ended
+            for open_trial in self._open.values():
+                open_trial.later = open_trial.ended
 
     def _add_all(self, *, last: bool = False) -> None:
         """Makes the spans of the trials that nothing more is written of. `last`: of all."""
@@ -96,8 +96,8 @@ class Export:
         if not history.trials:
             return  # an event of another writer that came after the trial was sent, or a log without its beginning
         verdict = judge(history, trial)
-        made = TrialSpans(self._run, self._name or history.run, trial, history.records)
-        self._spans += made.spans(verdict, now_ns=self._now_ns())
+        trial_spans = TrialSpans(self._run, self._name or history.run, trial, history.records)
+        self._spans += trial_spans.spans(verdict, now_ns=self._now_ns())
         self._outcomes[(str(verdict.outcome),)] += 1
         for kind, stage in ((FaultInjected, "injected"), (FaultWitnessed, "witnessed")):
             for _, event in history.of(kind):
@@ -120,21 +120,21 @@ class Export:
             self._collector.send(METRICS, self._metrics())
 
     def _resource(self) -> Json:
-        of = {"service.name": self._collector.service, f"{_conventions.OWN}run": self._name}
-        return {"attributes": attributes(of)}
+        resource_fields = {"service.name": self._collector.service, f"{_conventions.OWN}run": self._name}
+        return {"attributes": render_attributes(resource_fields)}
 
     def _metrics(self) -> Json:
         recovery = self._outages.result().overall
-        endings = Counter(str(one.ending) for one in self._outages.found)
-        found = [
+        endings = Counter(str(incident.ending) for incident in self._outages.found)
+        metrics = [
             self._sum("trials", "{trial}", self._outcomes, ("outcome",)),
             self._sum("faults", "{fault}", self._faults, ("fault", "target", "stage")),
             self._sum("incidents", "{incident}", {(name,): count for name, count in endings.items()}, ("ending",)),
         ]
         if recovery.mean_s is not None:
             point = {"timeUnixNano": str(self._now_ns()), "asDouble": recovery.mean_s}
-            found.append({"name": f"{_conventions.OWN}mttr", "unit": "s", "gauge": {"dataPoints": [point]}})
-        scope = {"scope": SCOPE, "metrics": [each for each in found if each], "schemaUrl": _conventions.SCHEMA}
+            metrics.append({"name": f"{_conventions.OWN}mttr", "unit": "s", "gauge": {"dataPoints": [point]}})
+        scope = {"scope": SCOPE, "metrics": [metric for metric in metrics if metric], "schemaUrl": _conventions.SCHEMA}
         return {"resourceMetrics": [{"resource": self._resource(), "scopeMetrics": [scope]}]}
 
     def _sum(self, name: str, unit: str, counts: dict[Any, int], keys: tuple[str, ...]) -> Json:
@@ -142,7 +142,7 @@ class Export:
         now, since = str(self._now_ns()), str(self._since_ns)
         points = [
             {
-                "attributes": attributes(dict(zip((f"{_conventions.OWN}{key}" for key in keys), values, strict=True))),
+                "attributes": render_attributes(dict(zip((f"{_conventions.OWN}{key}" for key in keys), values, strict=True))),
                 "startTimeUnixNano": since, "timeUnixNano": now, "asInt": str(count),
             }
             for values, count in counts.items()
@@ -159,51 +159,51 @@ PATIENCE_S = 30.0
 """The most seconds that a command waits at its end until its trials are sent."""
 
 
-def followed(folders: Iterable[str], collector: Collector) -> int:
+def follow_runs(folders: Iterable[str], collector: Collector) -> int:
     """Sends the runs whose folders come, one a line, while they are written. It ends when no more come and all that was
     written is sent. Returns the number of trials."""
-    come: SimpleQueue[str | None] = SimpleQueue()
+    lines: SimpleQueue[str | None] = SimpleQueue()
 
     def read() -> None:
-        for each in folders:
-            come.put(each)
-        come.put(None)
+        for line in folders:
+            lines.put(line)
+        lines.put(None)
 
     Thread(target=read, daemon=True).start()
     under_way: dict[Follower, Export] = {}
-    done: list[Export] = []
-    more = True
+    finished_exports: list[Export] = []
+    more_runs = True
     while True:
         try:
-            while more:
-                folder = come.get_nowait()
+            while more_runs:
+                folder = lines.get_nowait()
                 if folder is None:
-                    more = False
+                    more_runs = False
                 elif folder.strip():
                     under_way[Follower(Path(folder.rstrip("\n")))] = Export(collector)
         except Empty:
             pass
         for follower, export in [*under_way.items()]:
             try:
-                found = follower.new()
+                new_records = follower.new()
             except OSError as error:
                 collector.tell(f"note: {error.filename or 'a log'} cannot be read: {error.strerror or error}")
-                found, more_of_it = [], False
+                new_records, more_of_it = [], False
             else:
-                export.take(found)
-                more_of_it = bool(found) or (more and not export.finished)
+                export.take(new_records)
+                more_of_it = bool(new_records) or (more_runs and not export.finished)
             export.send(last=not more_of_it)
             if not more_of_it:
                 follower.close()
                 del under_way[follower]
-                done.append(export)
-        if not more and not under_way:
-            return sum(export.trials for export in done)
+                finished_exports.append(export)
+        if not more_runs and not under_way:
+            return sum(export.trials for export in finished_exports)
         collector.clock.sleep(POLL_S)
 
 
 @contextmanager
-def sent_to(base: str) -> Iterator[None]:
+def send_runs_to(base: str) -> Iterator[None]:
     """A context in which each run that this process announces (`runs.announce`) is sent to a collector. `base`: its
     address; empty: none."""
     if not base:

@@ -9,10 +9,19 @@ from statistics import median
 from typing import Any
 
 from chaoslab.scenarios.agent_tools import READS
-from chaoslab.scenarios.writing import text_of
+from chaoslab.scenarios.writing import render_text
 from chaoslab.surfaces.otel._stand_ins import spelt
 from chaoslab.surfaces.otel.calls import NONE, Episode, Episodes, TracedCall
-from chaoslab.surfaces.projects import MODULE, Personal, Project, function, function_names, is_name, module, signature
+from chaoslab.surfaces.projects import (
+    MODULE,
+    Personal,
+    Project,
+    function_names,
+    is_name,
+    render_function,
+    render_module,
+    render_signature,
+)
 
 RECORDED = "recorded.json"
 SLOW, SLOW_S = 3.0, 1.0
@@ -52,45 +61,45 @@ class TraceProject(Project):
     kept: int = 0
 
 
-def project_of(found: Episodes, *, most: int, personal: Personal) -> TraceProject:
+def build_project(episodes: Episodes, *, most: int, personal: Personal) -> TraceProject:
     """The project of the episodes. `most`: scenario files at most."""
-    made = TraceProject(lacking=[*found.lacking])
-    medians = _medians(found.episodes)
-    functions = function_names(sorted({call.tool for each in found.episodes for call in each.calls}), _TAKEN)
+    project = TraceProject(lacking=[*episodes.lacking])
+    medians = _compute_medians(episodes.episodes)
+    functions = function_names(sorted({call.tool for item in episodes.episodes for call in item.calls}), _TAKEN)
     traces: dict[str, dict[str, Any]] = {}
-    seen: set[str] = set()
-    left = 0
-    for episode in found.episodes:
-        made.calls += len(episode.calls)
-        calls, faults = _told(episode, functions, medians, personal, made.lacking)
+    known_traces: set[str] = set()
+    left_count = 0
+    for episode in episodes.episodes:
+        project.calls += len(episode.calls)
+        calls, faults = _record_calls(episode, functions, medians, personal, project.lacking)
         prompt = personal.text(episode.prompt) or "Go."
         same = json.dumps([prompt, calls, faults], sort_keys=True, default=str)
-        if not calls or same in seen:
-            made.kept += len(episode.calls) if calls else 0
+        if not calls or same in known_traces:
+            project.kept += len(episode.calls) if calls else 0
             continue
         if len(traces) == most:
-            left += 1
+            left_count += 1
             continue
-        seen.add(same)
-        made.kept += len(calls) + sum(call.reply is NONE and call.error is not None for call in episode.calls)
+        known_traces.add(same)
+        project.kept += len(calls) + sum(call.reply is NONE and call.error is not None for call in episode.calls)
         name = f"trace_{len(traces) + 1}"
         traces[name] = {"prompt": prompt, "calls": calls, "answer": personal.text(episode.answer) or "Done."}
-        made.files[f"{name}.chaos.yaml"] = _scenario(name, episode.trace, traces[name], faults)
-    made.kept = min(made.kept, made.calls)
-    if left:
-        made.lacking.append(f"{left} more traces: --most {most} scenarios are written")
-    used = {call["tool"] for each in traces.values() for call in each["calls"]}
-    for tool in sorted(used - {name for name, of in found.schemas.items() if of.get("parameters")}):
-        made.lacking.append(f"{tool}: no schema was recorded: its parameters are those of its calls")
-    for tool in sorted(set(functions) - used):
-        made.lacking.append(f"{tool}: no reply was recorded, so it has no stand-in")
-    made.files[f"{MODULE}.py"] = _module(traces, found.schemas, functions)
-    made.files[RECORDED] = json.dumps({"traces": traces}, indent=1, ensure_ascii=False) + "\n"
-    made.masked = personal.counts
-    return made
+        project.files[f"{name}.chaos.yaml"] = _render_scenario(name, episode.trace, traces[name], faults)
+    project.kept = min(project.kept, project.calls)
+    if left_count:
+        project.lacking.append(f"{left_count} more traces: --most {most} scenarios are written")
+    tools_used = {call["tool"] for item in traces.values() for call in item["calls"]}
+    for tool in sorted(tools_used - {name for name, schema in episodes.schemas.items() if schema.get("parameters")}):
+        project.lacking.append(f"{tool}: no schema was recorded: its parameters are those of its calls")
+    for tool in sorted(set(functions) - tools_used):
+        project.lacking.append(f"{tool}: no reply was recorded, so it has no stand-in")
+    project.files[f"{MODULE}.py"] = _render_module(traces, episodes.schemas, functions)
+    project.files[RECORDED] = json.dumps({"traces": traces}, indent=1, ensure_ascii=False) + "\n"
+    project.masked = personal.counts
+    return project
 
 
-def _told(
+def _record_calls(
     episode: Episode, functions: Mapping[str, str], medians: Mapping[str, float], personal: Personal, lacking: list[str]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The calls of an episode that have a reply, as they are recorded, and the faults that they met."""
@@ -98,89 +107,91 @@ def _told(
     faults: list[dict[str, Any]] = []
     failed: dict[str, str] = {}
     numbers = Counter[str]()
-    where = f"trace {episode.trace[:16]}"
+    location = f"trace {episode.trace[:16]}"
     for call in episode.calls:
         if not isinstance(call.arguments, dict):
-            lacking.append(f"{where}: a call of {call.tool}: its arguments are no JSON object")
+            lacking.append(f"{location}: a call of {call.tool}: its arguments are no JSON object")
             continue
-        asked = spelt(call.tool, call.arguments)
+        call_text = spelt(call.tool, call.arguments)
         if call.reply is NONE:
-            failed.setdefault(asked, call.error or "")
+            failed.setdefault(call_text, call.error or "")
             continue
         function = functions[call.tool]
         numbers[function] += 1
-        error = failed.pop(asked, None) or call.error
-        if fault := _fault(call, error, medians.get(call.tool, 0.0)):
+        error = failed.pop(call_text, None) or call.error
+        if fault := _guess_fault(call, error, medians.get(call.tool, 0.0)):
             faults.append({"fault": fault[0], "target": function, "calls": [numbers[function]], **fault[1]})
         if isinstance(call.reply, str) and call.reply.endswith("…"):
-            lacking.append(f"{where}: the reply of {call.tool} was cut when it was recorded")
-        given = {name: value for name, value in call.arguments.items() if value is not None}
-        calls.append({"tool": call.tool, "function": function, "arguments": personal.value(given),
+            lacking.append(f"{location}: the reply of {call.tool} was cut when it was recorded")
+        arguments = {name: value for name, value in call.arguments.items() if value is not None}
+        calls.append({"tool": call.tool, "function": function, "arguments": personal.value(arguments),
                       "reply": personal.value(call.reply)})  # fmt: skip
-    for asked, error in failed.items():
-        why = f"it failed ({error[:80]}) and was not tried again" if error else "no reply was recorded"
-        lacking.append(f"{where}: {personal.text(asked)[:120]}: {personal.text(why)}")
+    for call_text, error in failed.items():
+        reason = f"it failed ({error[:80]}) and was not tried again" if error else "no reply was recorded"
+        lacking.append(f"{location}: {personal.text(call_text)[:120]}: {personal.text(reason)}")
     return [call for call in calls if isinstance(call["arguments"], dict)], faults
 
 
-def _fault(call: TracedCall, error: str | None, usual_s: float) -> tuple[str, dict[str, Any]] | None:
+def _guess_fault(call: TracedCall, error: str | None, usual_s: float) -> tuple[str, dict[str, Any]] | None:
     """The fault that a call met, and its parameters; None if it met none."""
     if error:
-        known = (name for name, words in FAULTS.items() if re.search(words, error, re.IGNORECASE))
-        return next(known, "tool_error"), {}
+        matching_faults = (name for name, pattern in FAULTS.items() if re.search(pattern, error, re.IGNORECASE))
+        return next(matching_faults, "tool_error"), {}
     if call.seconds >= max(SLOW_S, SLOW * usual_s):
         return "delay", {"mean_s": round(call.seconds, 1)}
     return None
 
 
-def _medians(episodes: list[Episode]) -> dict[str, float]:
+def _compute_medians(episodes: list[Episode]) -> dict[str, float]:
     times: dict[str, list[float]] = defaultdict(list)
     for episode in episodes:
         for call in episode.calls:
             times[call.tool].append(call.seconds)
-    return {tool: median(each) for tool, each in times.items()}
+    return {tool: median(durations) for tool, durations in times.items()}
 
 
 _TAKEN = {"AGENT", "Path", "Replies", "replies", "globals", "locals"}
 
 
-def _scenario(name: str, trace: str, recorded: Mapping[str, Any], faults: list[dict[str, Any]]) -> str:
+def _render_scenario(name: str, trace: str, recorded: Mapping[str, Any], faults: list[dict[str, Any]]) -> str:
     used = sorted({call["function"] for call in recorded["calls"]})
     data = {
         "name": name.replace("_", " "),
         "fresh": f"{MODULE}:{name}",
-        "tools": [f"{MODULE}:{each}" for each in used if not READS.match(each)],
-        "reads": [f"{MODULE}:{each}" for each in used if READS.match(each)],
+        "tools": [f"{MODULE}:{function_name}" for function_name in used if not READS.match(function_name)],
+        "reads": [f"{MODULE}:{function_name}" for function_name in used if READS.match(function_name)],
         "prompt": recorded["prompt"],
         "faults": faults,
         "expect": ["no_duplicate_effects"],
         "trials": 1,
     }
-    shown = re.sub(r"[^\w-]", "", trace)[:32]
-    return COMMENT.format(trace=shown) + text_of({k: v for k, v in data.items() if v or k == "faults"}, ".yaml")
+    trace_shown = re.sub(r"[^\w-]", "", trace)[:32]
+    return COMMENT.format(trace=trace_shown) + render_text(
+        {k: v for k, v in data.items() if v or k == "faults"}, ".yaml"
+    )
 
 
-def _module(
+def _render_module(
     traces: Mapping[str, Mapping[str, Any]], schemas: Mapping[str, Mapping[str, Any]], functions: Mapping[str, str]
 ) -> str:
     parts: list[str] = []
-    given: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    arguments_by_tool: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for trace in traces.values():
         for call in trace["calls"]:
-            given[call["tool"]].append(call["arguments"])
-    for tool, calls in sorted(given.items()):
+            arguments_by_tool[call["tool"]].append(call["arguments"])
+    for tool, calls in sorted(arguments_by_tool.items()):
         schema = schemas.get(tool, {})
         parts.append(
-            function(
+            render_function(
                 functions[tool],
-                _parameters(schema.get("parameters") or {}, calls),
+                _render_parameters(schema.get("parameters") or {}, calls),
                 schema.get("description") or f"{tool}, as it was recorded.",
                 f"replies.of({tool!a}, {'given' if _is_any(calls) else 'locals()'})",
             )
         )
     for name in traces:
         parts.append(f"def {name}():\n    return replies.begin({name!r}, AGENT, globals())\n")
-    return module(HEAD, parts)
+    return render_module(HEAD, parts)
 
 
 def _is_any(calls: list[dict[str, Any]]) -> bool:
@@ -188,10 +199,14 @@ def _is_any(calls: list[dict[str, Any]]) -> bool:
     return not all(is_name(name) for call in calls for name in call)
 
 
-def _parameters(schema: Mapping[str, Any], calls: list[dict[str, Any]]) -> str:
+def _render_parameters(schema: Mapping[str, Any], calls: list[dict[str, Any]]) -> str:
     if _is_any(calls):
         return "**given"
-    known = schema.get("properties")
-    properties = {name: of for name, of in (known.items() if isinstance(known, dict) else ()) if is_name(name)}
+    schema_properties = schema.get("properties")
+    properties = {
+        name: property_schema
+        for name, property_schema in (schema_properties.items() if isinstance(schema_properties, dict) else ())
+        if is_name(name)
+    }
     properties |= {name: {} for call in calls for name in call if name not in properties}
-    return signature(properties, [name for name in properties if all(name in call for call in calls)])
+    return render_signature(properties, [name for name in properties if all(name in call for call in calls)])

@@ -37,27 +37,39 @@ class Operation:
     does: str = "do"
     of: str = ""
 
-    def add(self, place: str, name: str, schema: Mapping[str, Any], sample: Any, *, required: bool) -> None:
+    def add(self, location: str, name: str, schema: Mapping[str, Any], sample: Any, *, required: bool) -> None:
         """Adds a parameter, under a name that Python takes."""
-        own = re.sub(r"\W", "_", name.lower() if place == "header" else name, flags=re.ASCII).strip("_") or "body"
-        own = own if is_name(own) else f"{own}_" if own.isidentifier() else f"{place}_{own}"
-        own = f"{place}_{own}" if own in self.places else own
-        self.places[own] = place, name
-        self.properties[own] = without_examples(schema)
-        self.arguments[own] = (name or "body") if required and sample is None else sample
+        parameter = (
+            re.sub(r"\W", "_", name.lower() if location == "header" else name, flags=re.ASCII).strip("_") or "body"
+        )
+        parameter = (
+            parameter
+            if is_name(parameter)
+            else f"{parameter}_"
+            if parameter.isidentifier()
+            else f"{location}_{parameter}"
+        )
+        parameter = f"{location}_{parameter}" if parameter in self.places else parameter
+        self.places[parameter] = location, name
+        self.properties[parameter] = without_examples(schema)
+        self.arguments[parameter] = (name or "body") if required and sample is None else sample
         if required:
-            self.required.append(own)
+            self.required.append(parameter)
 
     @property
     def key(self) -> str:
         """The name in the path of the last parameter, which is an item's id if it does something to one."""
-        return found[-1] if (found := re.findall(r"\{([^}]*)\}", self.path)) else ""
+        return names[-1] if (names := re.findall(r"\{([^}]*)\}", self.path)) else ""
 
     @property
     def body(self) -> dict[str, Any]:
         """A sample of the fields of its body."""
-        given = {name: self.arguments[own] for own, (place, name) in self.places.items() if place == "body" and name}
-        return {name: value for name, value in given.items() if value is not None}
+        samples = {
+            name: self.arguments[parameter]
+            for parameter, (location, name) in self.places.items()
+            if location == "body" and name
+        }
+        return {name: value for name, value in samples.items() if value is not None}
 
     @property
     def said(self) -> dict[str, Any]:
@@ -85,90 +97,110 @@ class Api:
 
     def add_state(self) -> None:
         """Finds the collections that the operations keep, with their first items."""
-        for path in dict.fromkeys(each.of for each in self.operations if each.of):
-            its = [each for each in self.operations if each.of == path]
-            self.holds[path] = self._held(path, its)
+        for path in dict.fromkeys(operation.of for operation in self.operations if operation.of):
+            path_operations = [operation for operation in self.operations if operation.of == path]
+            self.holds[path] = self._held(path, path_operations)
 
-    def _held(self, path: str, its: list[Operation]) -> dict[str, Any]:
-        many = any(each.does in ("create", "list") or each.path != path for each in its)
-        key = next((each.key for each in its if each.does in ONE and each.path != path), "id")
-        listed = [item for each in its if each.does == "list" for item in list_in(each.reply)]
+    def _held(self, path: str, path_operations: list[Operation]) -> dict[str, Any]:
+        many = any(entry.does in ("create", "list") or entry.path != path for entry in path_operations)
+        key = next((entry.key for entry in path_operations if entry.does in ONE and entry.path != path), "id")
+        listed = [item for entry in path_operations if entry.does == "list" for item in find_list(entry.reply)]
         items = [item for item in listed if isinstance(item, dict)]
         order = ("read", "replace", "update", "create")
-        replies = [each.reply for does in order for each in its if each.does == does and isinstance(each.reply, dict)]
-        ids = [found for reply in [*items, *replies] if (found := _id_field(reply, key, path)) is not None]
+        replies = [
+            entry.reply
+            for does in order
+            for entry in path_operations
+            if entry.does == does and isinstance(entry.reply, dict)
+        ]
+        ids = [id_field for reply in [*items, *replies] if (id_field := _find_id_field(reply, key, path)) is not None]
         id_ = ids[0][0] if ids else "id"
-        bodies = [each.body for each in its if each.does in ("create", "replace", "update")]
-        whole = [inner_of(each, id_) for each in replies]
-        like = {k: v for each in [*bodies, *reversed(items[:1]), *reversed(whole)] for k, v in each.items()}
+        bodies = [entry.body for entry in path_operations if entry.does in ("create", "replace", "update")]
+        inner_items = [find_inner(entry, id_) for entry in replies]
+        like = {k: v for entry in [*bodies, *reversed(items[:1]), *reversed(inner_items)] for k, v in entry.items()}
         if not many:
             return {"id": "", "new": like, "items": [like]}
         if not ids:
             self.lacking.append(f"{path}: no field of a reply is the id of an item: '{id_}' is added")
-        made = next((inner_of(each.reply, id_) for each in its if each.does == "create"), {})
-        asked = [each.arguments[p] for each in its for p, (_, name) in each.places.items() if name == key]
-        like[id_] = next((each for each in [like.get(id_), *asked] if isinstance(each, str | int)), 1)
-        first = {each[id_]: {**like, **each} for each in items if isinstance(each.get(id_), str | int)}
+        created = next((find_inner(entry.reply, id_) for entry in path_operations if entry.does == "create"), {})
+        id_samples = [
+            entry.arguments[p] for entry in path_operations for p, (_, name) in entry.places.items() if name == key
+        ]
+        like[id_] = next((entry for entry in [like.get(id_), *id_samples] if isinstance(entry, str | int)), 1)
+        first = {entry[id_]: {**like, **entry} for entry in items if isinstance(entry.get(id_), str | int)}
         first.setdefault(like[id_], like)
         if len(first) == 1:
-            other = next_id(like[id_], 1)
-            first[other] = {**like, id_: other}
-        return {"id": id_, "new": {**like, **made}, "items": [*first.values()]}
+            second_id = next_id(like[id_], 1)
+            first[second_id] = {**like, id_: second_id}
+        return {"id": id_, "new": {**like, **created}, "items": [*first.values()]}
 
 
-def list_in(reply: Any) -> list[Any]:
+def find_list(reply: Any) -> list[Any]:
     """The items of a list's reply, which may stand in a field of it."""
     if isinstance(reply, dict):
-        return next((each for each in reply.values() if isinstance(each, list)), [])
+        return next((item for item in reply.values() if isinstance(item, list)), [])
     return reply if isinstance(reply, list) else []
 
 
-def inner_of(reply: Any, id_: str) -> dict[str, Any]:
+def find_inner(reply: Any, id_: str) -> dict[str, Any]:
     """The item in a reply, which may stand in a field of it."""
     if not isinstance(reply, dict):
         return {}
-    inner = (each for each in reply.values() if isinstance(each, dict) and id_ in each)
+    inner = (item for item in reply.values() if isinstance(item, dict) and id_ in item)
     return reply if id_ in reply else next(inner, reply)
 
 
-def _bare(name: str) -> str:
+def _normalize_name(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
-def _id_field(reply: Mapping[str, Any], key: str, path: str) -> tuple[str, Any] | None:
+def _find_id_field(reply: Mapping[str, Any], key: str, path: str) -> tuple[str, Any] | None:
     """The field of an item that is its id, as the parameter `key` of its path names it, with its value."""
-    last = _bare(path.rpartition("/")[2])
-    for item in (reply, *(each for each in reply.values() if isinstance(each, dict))):
-        fields = {_bare(name): name for name, value in item.items() if isinstance(value, str | int)}
-        ends = (name for name in fields if len(name) > 1 and _bare(key).endswith(name))
-        wanted = [_bare(key), *ends, "id", f"{last}id", f"{last.removesuffix('s')}id"]
-        if found := next((fields[name] for name in wanted if name in fields), None):
-            return found, item[found]
+    last = _normalize_name(path.rpartition("/")[2])
+    for item in (reply, *(item_value for item_value in reply.values() if isinstance(item_value, dict))):
+        fields = {_normalize_name(name): name for name, value in item.items() if isinstance(value, str | int)}
+        ends = (name for name in fields if len(name) > 1 and _normalize_name(key).endswith(name))
+        candidates = [_normalize_name(key), *ends, "id", f"{last}id", f"{last.removesuffix('s')}id"]
+        if field_name := next((fields[name] for name in candidates if name in fields), None):
+            return field_name, item[field_name]
     return None
 
 
 def _is_list(reply: Any) -> bool:
     """True if a reply is a list of things, or has one such list in it."""
-    lists = [each for each in reply.values() if isinstance(each, list)] if isinstance(reply, dict) else [reply]
+    lists = [item for item in reply.values() if isinstance(item, list)] if isinstance(reply, dict) else [reply]
     return len(lists) == 1 and isinstance(lists[0], list) and (not lists[0] or isinstance(lists[0][0], dict))
 
 
-def by_verbs(operations: Iterable[Operation]) -> None:
+def assign_verbs(operations: Iterable[Operation]) -> None:
     """Says of each operation over HTTP what it does to which collection: POST creates, and so on."""
     every = [*operations]
-    there = {(each.method, each.path) for each in every}
-    ones = {each.path for each in every if each.path.endswith("}")}
-    above = {each.rpartition("/")[0] for each in ones}
-    lists = {each.path for each in every if each.method == "GET" and _is_list(each.reply)} - ones
-    one = {"GET": "read", "PUT": "replace", "PATCH": "update"}
-    alone = {path for method, path in there if method in ("PUT", "PATCH") and ("GET", path) in there}
+    method_paths = {(operation.method, operation.path) for operation in every}
+    item_paths = {operation.path for operation in every if operation.path.endswith("}")}
+    collection_paths = {operation.rpartition("/")[0] for operation in item_paths}
+    lists = {
+        operation.path for operation in every if operation.method == "GET" and _is_list(operation.reply)
+    } - item_paths
+    verbs_of_one = {"GET": "read", "PUT": "replace", "PATCH": "update"}
+    single_paths = {
+        path for method, path in method_paths if method in ("PUT", "PATCH") and ("GET", path) in method_paths
+    }
     """The paths of one thing, such as /me or /settings."""
-    for each in every:
-        many = each.path in above or ({("POST", each.path), ("GET", each.path)} <= there and each.path in lists)
-        if each.path in ones:
-            verbs = {**one, "DELETE": "remove", "POST": "update"}
-            each.does, each.of = verbs.get(each.method, "do"), each.path.rpartition("/")[0]
-        elif many and ((each.method == "POST" and each.writes) or (each.method == "GET" and each.path in lists)):
-            each.does, each.of = {"POST": "create", "GET": "list"}[each.method], each.path
-        elif not many and each.method in one and isinstance(each.reply, dict) and each.path in alone:
-            each.does, each.of = one[each.method], each.path
+    for operation in every:
+        many = operation.path in collection_paths or (
+            {("POST", operation.path), ("GET", operation.path)} <= method_paths and operation.path in lists
+        )
+        if operation.path in item_paths:
+            verbs = {**verbs_of_one, "DELETE": "remove", "POST": "update"}
+            operation.does, operation.of = verbs.get(operation.method, "do"), operation.path.rpartition("/")[0]
+        elif many and (
+            (operation.method == "POST" and operation.writes) or (operation.method == "GET" and operation.path in lists)
+        ):
+            operation.does, operation.of = {"POST": "create", "GET": "list"}[operation.method], operation.path
+        elif (
+            not many
+            and operation.method in verbs_of_one
+            and isinstance(operation.reply, dict)
+            and operation.path in single_paths
+        ):
+            operation.does, operation.of = verbs_of_one[operation.method], operation.path

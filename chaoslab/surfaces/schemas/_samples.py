@@ -39,16 +39,16 @@ class Schemas:
     def at(self, value: Any) -> Any:
         """The value, or what it refers to. Raises ValueError: it refers to another file, to nothing, or round in a
         circle."""
-        seen = set[str]()
-        while isinstance(value, dict) and isinstance(place := value.get("$ref"), str):
-            shown = f"{self.shown}: $ref {place[:100]!r}"
-            if not place.startswith("#"):
-                raise ValueError(f"{shown} leads out of the file: bundle all into one file first")
-            if place in seen:
-                raise ValueError(f"{shown} leads round in a circle")
-            seen.add(place)
+        visited = set[str]()
+        while isinstance(value, dict) and isinstance(reference := value.get("$ref"), str):
+            location = f"{self.shown}: $ref {reference[:100]!r}"
+            if not reference.startswith("#"):
+                raise ValueError(f"{location} leads out of the file: bundle all into one file first")
+            if reference in visited:
+                raise ValueError(f"{location} leads round in a circle")
+            visited.add(reference)
             value = self.root
-            for key in filter(None, place[1:].split("/")):
+            for key in filter(None, reference[1:].split("/")):
                 key = key.replace("~1", "/").replace("~0", "~")
                 value = (
                     value.get(key, _NONE) if isinstance(value, dict)
@@ -56,66 +56,79 @@ class Schemas:
                     else _NONE
                 )  # fmt: skip
                 if value is _NONE:
-                    raise ValueError(f"{shown} leads to nothing")
+                    raise ValueError(f"{location} leads to nothing")
         return value
 
-    def whole(self, schema: Any, where: str) -> dict[str, Any]:
+    def whole(self, schema: Any, location: str) -> dict[str, Any]:
         """The schema without references, `allOf`, `oneOf` and `anyOf`. One that holds itself ends as any value."""
         self._left = VALUES_MAX
-        return self._whole(schema, where, ())
+        return self._whole(schema, location, ())
 
-    def _whole(self, schema: Any, where: str, above: tuple[str, ...]) -> dict[str, Any]:
+    def _whole(self, schema: Any, location: str, above: tuple[str, ...]) -> dict[str, Any]:
         self._left -= 1
-        place = str(schema["$ref"]) if isinstance(schema, dict) and "$ref" in schema else ""
-        found = self.at(schema)
-        if not isinstance(found, dict) or self._left < 0 or len(above) > DEPTH_MAX or (place and place in above):
+        reference = str(schema["$ref"]) if isinstance(schema, dict) and "$ref" in schema else ""
+        definition = self.at(schema)
+        if (
+            not isinstance(definition, dict)
+            or self._left < 0
+            or len(above) > DEPTH_MAX
+            or (reference and reference in above)
+        ):
             return {}
-        above = (*above, place)
-        made = {key: found[key] for key in KEPT if key in found}
-        if isinstance(said := made.get("description"), str):
-            made["description"] = self.personal.text(said)
-        kinds = found.get("type")
+        above = (*above, reference)
+        result = {key: definition[key] for key in KEPT if key in definition}
+        if isinstance(description := result.get("description"), str):
+            result["description"] = self.personal.text(description)
+        kinds = definition.get("type")
         for kind in kinds if isinstance(kinds, list) else [kinds]:  # of 3.1: null is one of several
             if isinstance(kind, str) and kind != "null":
-                made.setdefault("type", kind)
-        if "discriminator" in found or len(found.get("oneOf") or ()) > 1:
-            self.lacking.append(f"{where}: of several forms (oneOf, discriminator) the first is taken")
+                result.setdefault("type", kind)
+        if "discriminator" in definition or len(definition.get("oneOf") or ()) > 1:
+            self.lacking.append(f"{location}: of several forms (oneOf, discriminator) the first is taken")
         for key in ("oneOf", "anyOf"):
-            forms = [self.at(each) for each in found.get(key) or () if isinstance(each, dict)]
-            parts = [each for each in forms if isinstance(each, dict) and each.get("type") != "null"]
-            if parts and "properties" not in found:
-                made = self._merged(made, self._whole(parts[0], where, above))
-        for each in found.get("allOf") or ():
-            made = self._merged(made, self._whole(each, where, above))
-        own: dict[str, Any] = {}
-        if isinstance(of := found.get("properties"), dict):
-            own["properties"] = {str(name): self._whole(each, where, above) for name, each in of.items()}
-        if isinstance(needs := found.get("required"), list):
-            own["required"] = [str(each) for each in needs]
-        if "items" in found:
-            own["items"] = self._whole(found["items"], where, above)
-        made = self._merged(made, own)
-        return made if "type" in made or "properties" not in made else {"type": "object", **made}
+            forms = [self.at(sub_schema) for sub_schema in definition.get(key) or () if isinstance(sub_schema, dict)]
+            usable_forms = [
+                sub_schema for sub_schema in forms if isinstance(sub_schema, dict) and sub_schema.get("type") != "null"
+            ]
+            if usable_forms and "properties" not in definition:
+                result = self._merge(result, self._whole(usable_forms[0], location, above))
+        for sub_schema in definition.get("allOf") or ():
+            result = self._merge(result, self._whole(sub_schema, location, above))
+        own_keys: dict[str, Any] = {}
+        if isinstance(properties_found := definition.get("properties"), dict):
+            own_keys["properties"] = {
+                str(name): self._whole(sub_schema, location, above) for name, sub_schema in properties_found.items()
+            }
+        if isinstance(needs := definition.get("required"), list):
+            own_keys["required"] = [str(sub_schema) for sub_schema in needs]
+        if "items" in definition:
+            own_keys["items"] = self._whole(definition["items"], location, above)
+        result = self._merge(result, own_keys)
+        return result if "type" in result or "properties" not in result else {"type": "object", **result}
 
-    def _merged(self, one: dict[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-        both = {**other, **one}
+    def _merge(self, first: dict[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+        both = {**second, **first}
         for key in ("properties", "required"):
-            if key in one and key in other:
-                both[key] = {**one[key], **other[key]} if key == "properties" else [*one[key], *other[key]]
+            if key in first and key in second:
+                both[key] = {**first[key], **second[key]} if key == "properties" else [*first[key], *second[key]]
         return both
 
     def sample(self, schema: Mapping[str, Any], name: str, *, reply: bool) -> Any:
         """A value of a whole schema: its example, or one that is drawn by the dice of its name. `reply`: without fields
         that only a request has; else without those that only a reply has."""
-        if (given := example_of(schema)) is not _NONE:
-            return self.masked(given, name)
+        if (example := find_example(schema)) is not _NONE:
+            return self.masked(example, name)
         if isinstance(one_of := schema.get("enum"), list) and one_of:
             return self.dice(name).pick(one_of)
         match schema.get("type"):
             case "object":
                 hidden = "writeOnly" if reply else "readOnly"
                 fields = (schema.get("properties") or {}).items()
-                return {key: self.sample(of, f"{name}.{key}", reply=reply) for key, of in fields if not of.get(hidden)}
+                return {
+                    key: self.sample(field_schema, f"{name}.{key}", reply=reply)
+                    for key, field_schema in fields
+                    if not field_schema.get(hidden)
+                }
             case "array":
                 many = max(1, min(_number(schema.get("minItems"), 1), ITEMS_MAX)) if self._samples_left > 0 else 1
                 self._samples_left -= int(many)
@@ -123,8 +136,8 @@ class Schemas:
             case "integer" | "number" as kind:
                 low = _number(schema.get("minimum", schema.get("exclusiveMinimum")), 1) + ("exclusiveMinimum" in schema)
                 high = _number(schema.get("maximum", schema.get("exclusiveMaximum")), max(low, 1) + 99)
-                found = self.dice(name).between(low, max(low, high - ("exclusiveMaximum" in schema)))
-                return int(found) if kind == "integer" else round(found, 2)
+                number = self.dice(name).between(low, max(low, high - ("exclusiveMaximum" in schema)))
+                return int(number) if kind == "integer" else round(number, 2)
             case "boolean":
                 return True
             case "string":
@@ -136,40 +149,40 @@ class Schemas:
             self.lacking.append(f"{name}: no example keeps to its pattern")
         kind = schema.get("format")
         if kind == "uuid":
-            return uuid_of(self.dice(name))
+            return draw_uuid(self.dice(name))
         text = FORMATS.get(str(kind), name.rpartition(".")[2])
-        least = _number(schema.get("minLength"), 0)
-        if least > TEXT_MAX:
-            self.lacking.append(f"{name}: its example has {TEXT_MAX} characters, and should have {least:.15g}")
-        text = text.ljust(int(min(least, TEXT_MAX)), "x")
+        min_length = _number(schema.get("minLength"), 0)
+        if min_length > TEXT_MAX:
+            self.lacking.append(f"{name}: its example has {TEXT_MAX} characters, and should have {min_length:.15g}")
+        text = text.ljust(int(min(min_length, TEXT_MAX)), "x")
         return text[: int(min(max(_number(schema.get("maxLength"), len(text)), 0), len(text)))]
 
     def masked(self, value: Any, name: str) -> Any:
         """An example without secrets and personal data, which the name of its field may tell."""
         key = name.rpartition(".")[2]
-        found = self.personal.value({key: value})
-        return found[key] if isinstance(found, dict) else self.personal.text(str(value))
+        masked_value = self.personal.value({key: value})
+        return masked_value[key] if isinstance(masked_value, dict) else self.personal.text(str(value))
 
 
 def without_examples(schema: Mapping[str, Any]) -> dict[str, Any]:
     """A whole schema as it is written down: an example or a default may be a secret."""
-    made = {key: each for key, each in schema.items() if key not in ("example", "examples", "default")}
-    if isinstance(fields := made.get("properties"), dict):
-        made["properties"] = {name: without_examples(each) for name, each in fields.items()}
-    return {**made, "items": without_examples(made["items"])} if isinstance(made.get("items"), dict) else made
+    copy = {key: value for key, value in schema.items() if key not in ("example", "examples", "default")}
+    if isinstance(fields := copy.get("properties"), dict):
+        copy["properties"] = {name: without_examples(value) for name, value in fields.items()}
+    return {**copy, "items": without_examples(copy["items"])} if isinstance(copy.get("items"), dict) else copy
 
 
-def example_of(schema: Mapping[str, Any]) -> Any:
+def find_example(schema: Mapping[str, Any]) -> Any:
     """The example, constant or default of a schema, a parameter or a medium; NONE if it has none."""
     several = schema.get("examples")
     if isinstance(several, dict) and several:  # of OpenAPI, each with a value
-        several = [each["value"] for each in several.values() if isinstance(each, dict) and "value" in each]
-    found = [schema[key] for key in ("example", "const") if key in schema]
-    found += several if isinstance(several, list) else []
-    return next(iter([*found, *([schema["default"]] if schema.get("default") is not None else [])]), _NONE)
+        several = [entry["value"] for entry in several.values() if isinstance(entry, dict) and "value" in entry]
+    examples = [schema[key] for key in ("example", "const") if key in schema]
+    examples += several if isinstance(several, list) else []
+    return next(iter([*examples, *([schema["default"]] if schema.get("default") is not None else [])]), _NONE)
 
 
-def uuid_of(dice: Dice) -> str:
+def draw_uuid(dice: Dice) -> str:
     bits = f"{dice.stream().getrandbits(128):032x}"
     return f"{bits[:8]}-{bits[8:12]}-4{bits[13:16]}-8{bits[17:20]}-{bits[20:]}"
 
@@ -179,7 +192,7 @@ def next_id(last: Any, number: int) -> Any:
     if isinstance(last, int) and not isinstance(last, bool):
         return last + 1
     if re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", text := str(last)):
-        return uuid_of(Dice(text, number))
+        return draw_uuid(Dice(text, number))
     head, digits = re.fullmatch(r"(.*?)(\d{0,15})", text, re.DOTALL).groups()  # type: ignore[union-attr]
     return f"{head}{int(digits) + 1:0{len(digits)}d}" if digits else f"{head}_{number + 1}"
 

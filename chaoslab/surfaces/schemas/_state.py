@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote
 
-from chaoslab.base.files import json_of
-from chaoslab.surfaces.schemas._operations import ONE, list_in
+from chaoslab.base.files import read_json
+from chaoslab.surfaces.schemas._operations import ONE, find_list
 from chaoslab.surfaces.schemas._samples import next_id
 
 KINDS = {"string": str, "integer": int, "number": int | float, "boolean": bool, "array": list, "object": dict}
@@ -22,8 +22,8 @@ Tools = Mapping[str, Callable[..., Any]]
 class CallRefused(LookupError):
     """The stand-in's refusal of a call. `status`: as HTTP has it."""
 
-    def __init__(self, status: int, why: str) -> None:
-        super().__init__(f"{status} {why}")
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(f"{status} {reason}")
         self.status = status
 
 
@@ -39,7 +39,7 @@ class ServiceState:
         """The stand-in of a file. Raises ValueError: it cannot be read, or is not as `from-openapi` and `from-mcp`
         write it."""
         try:
-            return cls(json_of(path))
+            return cls(read_json(path))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"{path} is not as chaoslab from-openapi writes it ({error})") from None
 
@@ -57,150 +57,164 @@ class ServiceState:
 
     def tools(self) -> list[dict[str, Any]]:
         """The tools, each with name, description, and its parameters as a JSON schema."""
-        return [{"name": name, "description": of["says"], "parameters": of["parameters"]}
-                for name, of in self.operations.items()]  # fmt: skip
+        return [{"name": name, "description": operation["says"], "parameters": operation["parameters"]}
+                for name, operation in self.operations.items()]  # fmt: skip
 
     def call(self, function: str, arguments: Mapping[str, Any]) -> Any:
         """The reply to a call of a function. An argument that is None is one that was not given. Raises Refused: there
         is no such thing, or an argument is missing or of the wrong type."""
-        return self.done(function, sent_of(self.operations[function], arguments))
+        return self.done(function, place_arguments(self.operations[function], arguments))
 
     def done(self, function: str, sent: Sent) -> Any:
         """The same for a call whose arguments stand where they stand in a request."""
-        of = self.operations[function]
-        self._check(of, sent)
+        operation = self.operations[function]
+        self._check(operation, sent)
         key = next((str(value) for name, value in sent["header"].items() if name.lower() == "idempotency-key"), "")
         if key and (function, key) in self._known:
             return deepcopy(self._known[function, key])
-        reply = self._reply(of, sent)
+        reply = self._reply(operation, sent)
         if key:
             self._known[function, key] = reply
         return deepcopy(reply)
 
-    def _check(self, of: Mapping[str, Any], sent: Sent) -> None:
-        schema = of["parameters"]
-        for name, (place, own) in of["places"].items():
-            there = sent[place] if isinstance(sent[place], dict) else {}
-            given = (own in there or (place == "header" and own.lower() in there)) if own else bool(sent[place])
-            if name in schema["required"] and not given:
-                raise CallRefused(400, f"{own or 'a body'} is missing")
+    def _check(self, operation: Mapping[str, Any], sent: Sent) -> None:
+        schema = operation["parameters"]
+        for name, (location, wire_name) in operation["places"].items():
+            sent_part = sent[location] if isinstance(sent[location], dict) else {}
+            is_given = (
+                (wire_name in sent_part or (location == "header" and wire_name.lower() in sent_part))
+                if wire_name
+                else bool(sent[location])
+            )
+            if name in schema["required"] and not is_given:
+                raise CallRefused(400, f"{wire_name or 'a body'} is missing")
             kind = KINDS.get(schema["properties"][name].get("type"), object)
-            value = there.get(own)
+            value = sent_part.get(wire_name)
             wrong = not isinstance(value, kind) or (isinstance(value, bool) and kind not in (bool, object))
-            if place == "body" and own and value is not None and wrong:
-                raise CallRefused(400, f"{own} should be of type {schema['properties'][name]['type']}")
+            if location == "body" and wire_name and value is not None and wrong:
+                raise CallRefused(400, f"{wire_name} should be of type {schema['properties'][name]['type']}")
 
-    def _reply(self, of: Mapping[str, Any], sent: Sent) -> Any:
-        path, like, held = of["path"], of["reply"], self.holds.get(of["of"])
+    def _reply(self, operation: Mapping[str, Any], sent: Sent) -> Any:
+        path, sample, collection = operation["path"], operation["reply"], self.holds.get(operation["of"])
         body = sent["body"] if isinstance(sent["body"], dict) else {}
-        above = self._above(path, sent["path"], own=of["does"] in ONE and of["of"] != path)
-        if held is None:
-            given = {**sent["path"], **sent["query"], **body}
-            if isinstance(above, dict) and isinstance(like, dict) and like.keys() == above.keys():
-                return above  # as the reply of an action is, which gives the thing itself
-            return {name: given.get(name, value) for name, value in like.items()} if isinstance(like, dict) else like
-        place, id_ = filled(of["of"], sent["path"]), held["id"]
-        items = self._of(place, held["items"])
-        if of["does"] == "list":
-            return _listed(like, items, sent["query"])
-        if of["does"] == "create":
-            own = {name: value for name, value in sent["path"].items() if name in held["new"]}
-            last = self._last.get(place, (items or held["items"])[-1][id_])
-            self._last[place] = next_id(last, len(self._made))
-            item = {**deepcopy(held["new"]), **own, **body, id_: self._last[place]}
-            self._made.append(f"{place}/{item[id_]}")
+        parent = self._find_parent(path, sent["path"], own=operation["does"] in ONE and operation["of"] != path)
+        if collection is None:
+            sent_values = {**sent["path"], **sent["query"], **body}
+            if isinstance(parent, dict) and isinstance(sample, dict) and sample.keys() == parent.keys():
+                return parent  # as the reply of an action is, which gives the thing itself
+            return (
+                {name: sent_values.get(name, value) for name, value in sample.items()}
+                if isinstance(sample, dict)
+                else sample
+            )
+        collection_path, id_ = fill_path(operation["of"], sent["path"]), collection["id"]
+        items = self._of(collection_path, collection["items"])
+        if operation["does"] == "list":
+            return _shape_list(sample, items, sent["query"])
+        if operation["does"] == "create":
+            path_fields = {name: value for name, value in sent["path"].items() if name in collection["new"]}
+            last = self._last.get(collection_path, (items or collection["items"])[-1][id_])
+            self._last[collection_path] = next_id(last, len(self._made))
+            item = {**deepcopy(collection["new"]), **path_fields, **body, id_: self._last[collection_path]}
+            self._made.append(f"{collection_path}/{item[id_]}")
             items.append(item)
-            return _shaped(like, item, id_)
+            return _shape_reply(sample, item, id_)
         item = self._item(items, id_, sent["path"].get(path.rpartition("{")[2].rstrip("}")), path)
-        if of["does"] == "remove":
+        if operation["does"] == "remove":
             items.remove(item)
-        elif of["does"] in ("replace", "update"):
-            kept = {**held["new"], id_: item[id_]} if of["does"] == "replace" and id_ else item
-            changed = {**kept, **body, **({id_: item[id_]} if id_ else {})}
+        elif operation["does"] in ("replace", "update"):
+            base_item = {**collection["new"], id_: item[id_]} if operation["does"] == "replace" and id_ else item
+            changed = {**base_item, **body, **({id_: item[id_]} if id_ else {})}
             item.clear()
             item.update(changed)
-        return _shaped(like, item, id_)
+        return _shape_reply(sample, item, id_)
 
-    def _above(self, path: str, given: Mapping[str, Any], *, own: bool) -> Any:
+    def _find_parent(self, path: str, path_values: Mapping[str, Any], *, own: bool) -> Any:
         """The last thing in whose path this one stands; None if none is known. `own`: the path is an item's, which is
         none above itself. Raises Refused: there is no such thing."""
-        found = None
+        parent = None
         parts = path.split("/")
         for end in range(2, len(parts) + (0 if own else 1)):
             template, last = "/".join(parts[: end - 1]), parts[end - 1]
-            held = self.holds.get(template)
-            if held and held["id"] and last.startswith("{"):
-                items = self._of(filled(template, given), held["items"])
-                found = self._item(items, held["id"], given.get(last[1:-1]), template)
-        return found
+            collection = self.holds.get(template)
+            if collection and collection["id"] and last.startswith("{"):
+                items = self._of(fill_path(template, path_values), collection["items"])
+                parent = self._item(items, collection["id"], path_values.get(last[1:-1]), template)
+        return parent
 
-    def _of(self, place: str, first: list[Any]) -> list[Any]:
+    def _of(self, collection_path: str, first: list[Any]) -> list[Any]:
         """The items of a collection. In something that was made in this trial, it is empty at first."""
-        if place not in self._items:
-            new = any(place.startswith(f"{made}/") for made in self._made)
-            self._first[place] = [] if new else first
-            self._items[place] = deepcopy(self._first[place])
-        return self._items[place]
+        if collection_path not in self._items:
+            new = any(collection_path.startswith(f"{created_path}/") for created_path in self._made)
+            self._first[collection_path] = [] if new else first
+            self._items[collection_path] = deepcopy(self._first[collection_path])
+        return self._items[collection_path]
 
-    def _item(self, items: list[Any], id_: str, wanted: Any, path: str) -> Any:
-        found = next((each for each in items if not id_ or str(each.get(id_)) == str(wanted)), None)
-        if found is None:
-            raise CallRefused(404, f"there is no {wanted!r:.80} in {path}")
-        return found
-
-
-def filled(path: str, given: Mapping[str, Any]) -> str:
-    return re.sub(r"\{(.*?)\}", lambda found: quote(str(given.get(found[1], "")), safe=""), path)
+    def _item(self, items: list[Any], id_: str, item_id: Any, path: str) -> Any:
+        item = next((candidate for candidate in items if not id_ or str(candidate.get(id_)) == str(item_id)), None)
+        if item is None:
+            raise CallRefused(404, f"there is no {item_id!r:.80} in {path}")
+        return item
 
 
-def _shaped(like: Any, item: dict[str, Any], id_: str) -> Any:
+def fill_path(path: str, values: Mapping[str, Any]) -> str:
+    return re.sub(r"\{(.*?)\}", lambda match: quote(str(values.get(match[1], "")), safe=""), path)
+
+
+def _shape_reply(sample: Any, item: dict[str, Any], id_: str) -> Any:
     """A reply like the sample, with the item's values: the sample itself, or a field of it, is the item."""
-    if not isinstance(like, dict) or not like:
-        return like if like is None else item
-    inner = next((name for name, each in like.items() if isinstance(each, dict) and id_ in each), None)
-    if id_ and id_ not in like and inner:
-        return {**like, inner: _shaped(like[inner], item, id_)}
-    return {name: item.get(name, value) for name, value in like.items()}
+    if not isinstance(sample, dict) or not sample:
+        return sample if sample is None else item
+    inner = next(
+        (name for name, field_value in sample.items() if isinstance(field_value, dict) and id_ in field_value), None
+    )
+    if id_ and id_ not in sample and inner:
+        return {**sample, inner: _shape_reply(sample[inner], item, id_)}
+    return {name: item.get(name, value) for name, value in sample.items()}
 
 
-def _listed(like: Any, items: list[Any], query: Mapping[str, Any]) -> Any:
+def _shape_list(sample: Any, items: list[Any], query: Mapping[str, Any]) -> Any:
     """A list's reply with the items that the query asks for: those whose fields of these names have these values, and
     of them one page."""
-    asked = {name.lower(): value for name, value in query.items()}
-    by = {name: str(value).lower() for name, value in query.items()}
-    kept = [each for each in items if all(_plain(each[name]) in ("", by[name]) for name in by.keys() & each.keys())]
-    size = next((int(asked[name]) for name in SIZES if str(asked.get(name, "")).isdigit()), len(items))
-    begin = next((int(asked[name]) for name in PAGES if str(asked.get(name, "")).isdigit()), 0)
-    begin = max(begin - 1, 0) * max(size, 1) if "page" in asked else begin
-    page = [] if any(asked.get(name) for name in CURSORS) else kept[begin : begin + size]
-    form = list_in(like)[:1]
-    shaped = [_shaped(form[0] if form else {}, each, "") for each in page]
-    if not isinstance(like, dict):
+    options = {name.lower(): value for name, value in query.items()}
+    filters = {name: str(value).lower() for name, value in query.items()}
+    matching = [
+        item
+        for item in items
+        if all(_query_text(item[name]) in ("", filters[name]) for name in filters.keys() & item.keys())
+    ]
+    size = next((int(options[name]) for name in SIZES if str(options.get(name, "")).isdigit()), len(items))
+    begin = next((int(options[name]) for name in PAGES if str(options.get(name, "")).isdigit()), 0)
+    begin = max(begin - 1, 0) * max(size, 1) if "page" in options else begin
+    page = [] if any(options.get(name) for name in CURSORS) else matching[begin : begin + size]
+    form = find_list(sample)[:1]
+    shaped = [_shape_reply(form[0] if form else {}, item, "") for item in page]
+    if not isinstance(sample, dict):
         return shaped
-    field = next((name for name, each in like.items() if isinstance(each, list)), "items")
-    more = begin + size < len(kept)
+    field = next((name for name, item in sample.items() if isinstance(item, list)), "items")
+    has_more = begin + size < len(matching)
     about = {
-        name: more if isinstance(value, bool)
-        else len(kept) if isinstance(value, int) and re.search(r"total|count", name.lower())
+        name: has_more if isinstance(value, bool)
+        else len(matching) if isinstance(value, int) and re.search(r"total|count", name.lower())
         else None if re.match(r"next", name.lower()) else value
-        for name, value in like.items()
+        for name, value in sample.items()
     }  # fmt: skip
     return {**about, field: shaped}
 
 
-def _plain(value: Any) -> str:
+def _query_text(value: Any) -> str:
     """A value as a query spells it; empty if it has several parts."""
     return str(value).lower() if isinstance(value, str | int | float) else ""
 
 
-def sent_of(of: Mapping[str, Any], given: Mapping[str, Any]) -> Sent:
+def place_arguments(operation: Mapping[str, Any], arguments: Mapping[str, Any]) -> Sent:
     """The arguments of a call where they stand in a request. One that is None was not given."""
     sent: Sent = {"path": {}, "query": {}, "header": {}, "body": {}}
-    for name, value in given.items():
-        if value is not None and name in of["places"]:
-            place, own = of["places"][name]
-            if own:
-                sent[place][own] = value
+    for name, value in arguments.items():
+        if value is not None and name in operation["places"]:
+            location, wire_name = operation["places"][name]
+            if wire_name:
+                sent[location][wire_name] = value
             else:
                 sent["body"] = value
     return sent

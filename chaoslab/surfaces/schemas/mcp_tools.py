@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from chaoslab.base.dice import Dice
-from chaoslab.base.files import Unreadable, json_of
+from chaoslab.base.files import Unreadable, read_json
 from chaoslab.config.settings import inherited
 from chaoslab.scenarios.agent_tools import READS
 from chaoslab.scenarios.command_agent import check_command
@@ -29,11 +29,11 @@ VERBS = {
 """The effect of a tool on things of its kind, by the verb of its name."""
 
 
-def listed_in(path: Path) -> list[Any]:
+def read_tools(path: Path) -> list[Any]:
     """The tools of a file: the result of tools/list, or its array alone. Raises ValueError: it has none; the line names
     the file."""
     try:
-        data = json_of(path)
+        data = read_json(path)
     except Unreadable as error:
         raise ValueError(f"{path} {error}") from None
     for key in ("result", "tools"):
@@ -43,35 +43,35 @@ def listed_in(path: Path) -> list[Any]:
     return data
 
 
-def listed_by(source: Sequence[str], fields: Mapping[str, str]) -> tuple[str, list[Any]]:
+def request_tools(source: Sequence[str], fields: Mapping[str, str]) -> tuple[str, list[Any]]:
     """The name and the tools of a server, by the SDK's client. `source`: its address, or its command. `fields`: headers
     for an address. Raises ValueError, LookupError, OSError: it cannot be asked, or gives no answer."""
     from mcp import MCPError
     from pydantic import ValidationError
 
     try:
-        return asyncio.run(_asked(source, fields))
+        return asyncio.run(_ask_server(source, fields))
     except* MCPError as errors:
-        said = next(each for each in _leaves(errors) if isinstance(each, MCPError)).error.message
-        raise ValueError(f"it refuses the list of its tools: {' '.join(said.split())[:200]}") from None
+        message = next(leaf for leaf in _iterate_leaves(errors) if isinstance(leaf, MCPError)).error.message
+        raise ValueError(f"it refuses the list of its tools: {' '.join(message.split())[:200]}") from None
     except* TimeoutError:
         raise ValueError(f"it gave no list of its tools within {ANSWER_S:g} s") from None
     except* ValidationError:
         raise ValueError("its list of tools is none of MCP") from None
 
 
-async def _asked(source: Sequence[str], fields: Mapping[str, str]) -> tuple[str, list[Any]]:
+async def _ask_server(source: Sequence[str], fields: Mapping[str, str]) -> tuple[str, list[Any]]:
     from mcp import Client, StdioServerParameters
 
     async with AsyncExitStack() as stack:
         if source[0].startswith(("http://", "https://")):
             from mcp.client.streamable_http import streamable_http_client
 
-            from chaoslab.surfaces.mcp_remote import client_of
+            from chaoslab.surfaces.mcp_remote import make_client
 
-            where = route(f"server={source[0]}")
-            check_reached(where)
-            http = await stack.enter_async_context(client_of(fields, near=where.near))
+            server_route = route(f"server={source[0]}")
+            check_reached(server_route)
+            http = await stack.enter_async_context(make_client(fields, near=server_route.near))
             server: Any = streamable_http_client(source[0], http_client=http, max_sse_event_size=None)
         else:
             check_command(source)
@@ -87,12 +87,12 @@ async def _asked(source: Sequence[str], fields: Mapping[str, str]) -> tuple[str,
             return client.server_info.name if client.server_info else "", tools
 
 
-def _leaves(errors: BaseExceptionGroup[Any]) -> Iterator[BaseException]:
-    for each in errors.exceptions:
-        yield from _leaves(each) if isinstance(each, BaseExceptionGroup) else (each,)
+def _iterate_leaves(errors: BaseExceptionGroup[Any]) -> Iterator[BaseException]:
+    for error in errors.exceptions:
+        yield from _iterate_leaves(error) if isinstance(error, BaseExceptionGroup) else (error,)
 
 
-def api_of(name: str, tools: Sequence[Any], source: str, *, personal: Personal, seed: int) -> Api:
+def make_api(name: str, tools: Sequence[Any], source: str, *, personal: Personal, seed: int) -> Api:
     """The service whose tools these are. `source`: where they come from, for errors. Raises ValueError: there are none,
     or a schema cannot be used."""
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "server"
@@ -100,7 +100,7 @@ def api_of(name: str, tools: Sequence[Any], source: str, *, personal: Personal, 
     for tool in tools:
         if isinstance(tool, dict) and isinstance(tool.get("name"), str):
             try:
-                api.operations.append(_operation(tool, source, api.lacking, personal, seed))
+                api.operations.append(_make_operation(tool, source, api.lacking, personal, seed))
             except (TypeError, AttributeError, KeyError) as error:
                 raise ValueError(f"{source}: the schema of {tool['name'][:60]!r} is none ({error})") from None
     if not api.operations:
@@ -109,46 +109,48 @@ def api_of(name: str, tools: Sequence[Any], source: str, *, personal: Personal, 
     return api
 
 
-def _operation(tool: dict[str, Any], source: str, lacking: list[str], personal: Personal, seed: int) -> Operation:
+def _make_operation(tool: dict[str, Any], source: str, lacking: list[str], personal: Personal, seed: int) -> Operation:
     name, notes = tool["name"], tool["annotations"] if isinstance(tool.get("annotations"), dict) else {}
-    words = [each.lower() for each in re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+", name)] or ["tool"]
-    given = Schemas(tool.get("inputSchema") or {}, f"{source}: {name}", personal, Dice(seed, name), lacking)
-    schema = given.whole(given.root, name)
+    name_words = [word.lower() for word in re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+", name)] or ["tool"]
+    schemas = Schemas(tool.get("inputSchema") or {}, f"{source}: {name}", personal, Dice(seed, name), lacking)
+    schema = schemas.whole(schemas.root, name)
     properties: dict[str, Any] = schema.get("properties") or {}
     reads = notes.get("readOnlyHint") is True
     if not notes:
-        reads = bool(READS.match("_".join(words)))
+        reads = bool(READS.match("_".join(name_words)))
         lacking.append(
             f"{name}: it has no annotations: by its name it {'only reads' if reads else 'changes something'}"
         )
-    verb = next((VERBS[each] for each in words if each in VERBS), "do")
-    thing = "_".join(each.rstrip("s") or each for each in words if each not in VERBS) or "thing"
+    verb = next((VERBS[word] for word in name_words if word in VERBS), "do")
+    thing = "_".join(word.rstrip("s") or word for word in name_words if word not in VERBS) or "thing"
     if reads != (verb in ("list", "read")) or (notes.get("destructiveHint") is False and verb in ("update", "remove")):
         verb = "do"
     names = [*dict.fromkeys([*(schema.get("required") or ()), *properties])]
-    wanted = (f"{thing}_id", "id", thing, f"{thing}_number", "number", f"{thing}_name", "name", "key")
-    key = next((each for want in wanted for each in names if each.lower() == want.lower()), "")
+    id_names = (f"{thing}_id", "id", thing, f"{thing}_number", "number", f"{thing}_name", "name", "key")
+    key = next((word for want in id_names for word in names if word.lower() == want.lower()), "")
     if verb in ONE and not key:
         verb = "do"
     if notes.get("destructiveHint") is True and verb == "do":
         lacking.append(f"{name}: it is destructive, and its name does not say what it changes")
     path = f"/{thing}/{{{key}}}" if verb in ONE else f"/{thing}"
-    made = Operation(name, personal.text(str(tool.get("description") or tool.get("title") or name)), path,
+    operation = Operation(name, personal.text(str(tool.get("description") or tool.get("title") or name)), path,
                      writes=not reads, idempotent=not reads and notes.get("idempotentHint") is True,
                      does=verb, of="" if verb == "do" else f"/{thing}")  # fmt: skip
-    sample = given.sample(schema, name, reply=False) if properties else {}
-    for each, of in properties.items():
-        place = "path" if verb in ONE and each == key else "query" if reads else "body"
-        needed = each in (schema.get("required") or ())
-        value = sample.get(each) if isinstance(sample, dict) and (needed or "default" not in of) else None
-        made.add(place, each, of, value, required=needed)
-    made.reply = [] if verb == "list" else {}
+    sample = schemas.sample(schema, name, reply=False) if properties else {}
+    for word, property_schema in properties.items():
+        location = "path" if verb in ONE and word == key else "query" if reads else "body"
+        needed = word in (schema.get("required") or ())
+        value = sample.get(word) if isinstance(sample, dict) and (needed or "default" not in property_schema) else None
+        operation.add(location, word, property_schema, value, required=needed)
+    operation.reply = [] if verb == "list" else {}
     if isinstance(returns := tool.get("outputSchema"), dict):
         result = Schemas(returns, f"{source}: {name}", personal, Dice(seed, name), lacking)
-        made.returns = result.masked(returns, name)
-        made.reply = result.sample(result.whole(returns, name), thing, reply=True)
-        if isinstance(made.reply, dict) and list(made.reply) == ["result"]:  # the SDK's wrapping of what is no object
-            made.reply = made.reply["result"]
+        operation.returns = result.masked(returns, name)
+        operation.reply = result.sample(result.whole(returns, name), thing, reply=True)
+        if isinstance(operation.reply, dict) and list(operation.reply) == [
+            "result"
+        ]:  # the SDK's wrapping of what is no object
+            operation.reply = operation.reply["result"]
     elif verb == "do":
-        made.reply = f"{name}: done"
-    return made
+        operation.reply = f"{name}: done"
+    return operation

@@ -17,71 +17,80 @@ import httpx
 from chaoslab.seams.protocols import mcp
 from chaoslab.seams.services.app import AppRequest
 from chaoslab.seams.services.effects import EFFECT, SAFE
-from chaoslab.surfaces.schemas._operations import MADE, inner_of, list_in
-from chaoslab.surfaces.schemas._state import CallRefused, ServiceState, Tools, filled, sent_of
+from chaoslab.surfaces.schemas._operations import MADE, find_inner, find_list
+from chaoslab.surfaces.schemas._state import CallRefused, ServiceState, Tools, fill_path, place_arguments
 
 _NO_METHOD = -32601
 Reply = tuple[int, Any, dict[str, str]]
 
 
-def as_http(service: ServiceState) -> Callable[[AppRequest], Reply]:
+def make_http_app(service: ServiceState) -> Callable[[AppRequest], Reply]:
     data, operations = service.data, service.operations
-    routes = [(re.compile(re.sub(r"\\{(.*?)\\}", "([^/]+)", re.escape(of["path"]))), name)
-              for name, of in sorted(operations.items(), key=lambda pair: pair[1]["path"].count("{"))]  # fmt: skip
+    routes = [(re.compile(re.sub(r"\\{(.*?)\\}", "([^/]+)", re.escape(operation["path"]))), name)
+              for name, operation in sorted(operations.items(), key=lambda pair: pair[1]["path"].count("{"))]  # fmt: skip
 
     def app(request: AppRequest) -> Reply:
         path = request.path.removeprefix(data["base"]).rstrip("/") or "/"
-        found = [(name, match) for form, name in routes if (match := form.fullmatch(path))]
-        function, match = next((each for each in found if operations[each[0]]["method"] == request.method), ("", None))
+        matches = [(name, match) for form, name in routes if (match := form.fullmatch(path))]
+        function, match = next(
+            (entry for entry in matches if operations[entry[0]]["method"] == request.method), ("", None)
+        )
         if match is None:
-            return _json(405 if found else 404, {"error": f"there is no {request.method} {request.path}"})
-        of, places = operations[function], {"header": request.headers, "query": request.query}
-        if data["auth"] and not of["open"] and not any(name in places[place] for place, name in data["auth"]):
+            return _json(405 if matches else 404, {"error": f"there is no {request.method} {request.path}"})
+        operation, places = operations[function], {"header": request.headers, "query": request.query}
+        if (
+            data["auth"]
+            and not operation["open"]
+            and not any(name in places[location] for location, name in data["auth"])
+        ):
             return _json(401, {"error": "there is no credential"})
         is_form = request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded")
         body = dict(parse_qsl(request.text)) if is_form else request.json
-        given = dict(zip(re.findall(r"\{(.*?)\}", of["path"]), match.groups(), strict=True))
+        path_values = dict(zip(re.findall(r"\{(.*?)\}", operation["path"]), match.groups(), strict=True))
         try:
-            status, value = of["status"], service.done(function, {**places, "path": given, "body": body or {}})
+            status, value = (
+                operation["status"],
+                service.done(function, {**places, "path": path_values, "body": body or {}}),
+            )
         except CallRefused as error:
             status, value = error.status, {"error": str(error)}
-        return _json(status, value, effect=of["writes"] or request.method in SAFE)
+        return _json(status, value, effect=operation["writes"] or request.method in SAFE)
 
     return app
 
 
-def as_mcp(service: ServiceState) -> Callable[[AppRequest], Reply]:
-    by_tool = {of["tool"]: (name, of) for name, of in service.operations.items()}
+def make_mcp_app(service: ServiceState) -> Callable[[AppRequest], Reply]:
+    by_tool = {operation["tool"]: (name, operation) for name, operation in service.operations.items()}
     about = {"capabilities": {"tools": {}}, "serverInfo": {"name": service.data["name"], "version": "0"}}
 
     def called(tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        name, of = by_tool[tool]
-        own = {mine: arguments[its] for mine, (_, its) in of["places"].items() if its in arguments}
+        name, operation = by_tool[tool]
+        arguments_by_name = {mine: arguments[its] for mine, (_, its) in operation["places"].items() if its in arguments}
         try:
-            return mcp.result(service.call(name, own), of["returns"])
+            return mcp.make_result(service.call(name, arguments_by_name), operation["returns"])
         except CallRefused as error:
-            return mcp.refused(tool, str(error))
+            return mcp.make_error_result(tool, str(error))
 
     def app(request: AppRequest) -> Reply:
-        asked = request.json if request.method == "POST" else None
-        if not isinstance(asked, dict):
+        message = request.json if request.method == "POST" else None
+        if not isinstance(message, dict):
             return _json(405, None)
-        method, params = asked.get("method"), asked.get("params") or {}
-        tool, said = str(params.get("name")), {"jsonrpc": "2.0", "id": asked.get("id")}
-        if "id" not in asked:
+        method, params = message.get("method"), message.get("params") or {}
+        tool, envelope = str(params.get("name")), {"jsonrpc": "2.0", "id": message.get("id")}
+        if "id" not in message:
             return _json(202, None)
         if method == mcp.CALL and tool in by_tool:
             result = called(tool, params.get("arguments") or {})
-            return _json(200, {**said, "result": result}, effect=by_tool[tool][1]["writes"])
+            return _json(200, {**envelope, "result": result}, effect=by_tool[tool][1]["writes"])
         answers = {
             "initialize": {"protocolVersion": params.get("protocolVersion"), **about},
-            mcp.LIST: {"tools": [_tool(of) for _, of in by_tool.values()]},
-            mcp.CALL: mcp.refused(tool, "there is no such tool"),
+            mcp.LIST: {"tools": [_describe_tool(of) for _, of in by_tool.values()]},
+            mcp.CALL: mcp.make_error_result(tool, "there is no such tool"),
             "ping": {},
         }
         if method in answers:
-            return _json(200, {**said, "result": answers[method]})
-        return _json(200, {**said, "error": {"code": _NO_METHOD, "message": f"there is no method {method}"}})
+            return _json(200, {**envelope, "result": answers[method]})
+        return _json(200, {**envelope, "error": {"code": _NO_METHOD, "message": f"there is no method {method}"}})
 
     return app
 
@@ -94,14 +103,19 @@ def _json(status: int, value: Any, *, effect: bool = True) -> Reply:
     return status, json.dumps(value, ensure_ascii=False).encode(), {"Content-Type": "application/json", **headers}
 
 
-def _tool(of: Mapping[str, Any]) -> dict[str, Any]:
-    notes = {"readOnlyHint": not of["writes"], "idempotentHint": of["idempotent"]}
-    names = {mine: own for mine, (_, own) in of["places"].items()}
-    schema = of["parameters"]
-    given = {"type": "object", "properties": {names[mine]: each for mine, each in schema["properties"].items()},
+def _describe_tool(operation: Mapping[str, Any]) -> dict[str, Any]:
+    notes = {"readOnlyHint": not operation["writes"], "idempotentHint": operation["idempotent"]}
+    names = {mine: wire_name for mine, (_, wire_name) in operation["places"].items()}
+    schema = operation["parameters"]
+    input_schema = {"type": "object", "properties": {names[mine]: property_schema for mine, property_schema in schema["properties"].items()},
              "required": [names[mine] for mine in schema["required"]]}  # fmt: skip
-    found = {"name": of["tool"], "description": of["says"], "inputSchema": given, "annotations": notes}
-    return {**found, "outputSchema": of["returns"]} if of["returns"] else found
+    tool_data = {
+        "name": operation["tool"],
+        "description": operation["says"],
+        "inputSchema": input_schema,
+        "annotations": notes,
+    }
+    return {**tool_data, "outputSchema": operation["returns"]} if operation["returns"] else tool_data
 
 
 TRIES, TIMEOUT_S = 3, 20.0
@@ -110,72 +124,74 @@ AGAIN = frozenset({408, 425, 429})
 """The statuses below 500 after which a call is made again."""
 
 
-def walked(data: Mapping[str, Any], scenario: str, tools: Tools) -> str:
+def walk_scenario(data: Mapping[str, Any], scenario: str, tools: Tools) -> str:
     """Makes the calls of a scenario one after the other, and returns the answer. `data`: of the stand-in."""
-    made: dict[str, Any] = {}
+    created_ids: dict[str, Any] = {}
     steps = data["scenarios"][scenario]["steps"]
     for step in steps:
-        name, of = step["call"], data["operations"][step["call"]]
-        given = {
-            each: made[value[MADE]] if isinstance(value, dict) and MADE in value else value
-            for each, value in step["arguments"].items()
+        name, operation = step["call"], data["operations"][step["call"]]
+        arguments = {
+            argument: created_ids[value[MADE]] if isinstance(value, dict) and MADE in value else value
+            for argument, value in step["arguments"].items()
         }
-        reply = _tried(data["operations"], name, given, tools)
-        if of["does"] == "create":
-            id_ = data["holds"][of["of"]]["id"]
-            made[name] = inner_of(reply, id_).get(id_)
+        reply = _try_call(data["operations"], name, arguments, tools)
+        if operation["does"] == "create":
+            id_ = data["holds"][operation["of"]]["id"]
+            created_ids[name] = find_inner(reply, id_).get(id_)
     return f"Done: {len(steps)} calls."
 
 
-def _tried(operations: Mapping[str, Any], name: str, given: Mapping[str, Any], tools: Tools) -> Any:
+def _try_call(operations: Mapping[str, Any], name: str, arguments: Mapping[str, Any], tools: Tools) -> Any:
     """Makes a call up to TRIES times. If nobody knows whether a thing was made, it is looked for in the list."""
-    of = operations[name]
-    lists = next((each for each, its in operations.items() if its["does"] == "list" and its["of"] == of["of"]), "")
-    looks = of["does"] == "create" and lists and "idempotency_key" not in given
-    path = {each: value for each, value in given.items() if of["places"][each][0] == "path"}
+    operation = operations[name]
+    lists = next(
+        (entry for entry, its in operations.items() if its["does"] == "list" and its["of"] == operation["of"]), ""
+    )
+    looks = operation["does"] == "create" and lists and "idempotency_key" not in arguments
+    path = {entry: value for entry, value in arguments.items() if operation["places"][entry][0] == "path"}
 
     def listed() -> list[Any]:
-        return list_in(_tried(operations, lists, path, tools)) if looks else []
+        return find_list(_try_call(operations, lists, path, tools)) if looks else []
 
     before = listed()
     for attempt in range(1, TRIES + 1):
         try:
-            return tools[name](**given)
+            return tools[name](**arguments)
         except Exception as error:
             refused = isinstance(error, CallRefused)
-            if refused and of["does"] == "remove" and attempt > 1:
+            if refused and operation["does"] == "remove" and attempt > 1:
                 return None  # the attempt before has done it
             if refused or attempt == TRIES:
                 raise
-        if new := [each for each in listed() if each not in before]:
+        if new := [entry for entry in listed() if entry not in before]:
             return new[-1]
     raise AssertionError
 
 
-def over_http(data: Mapping[str, Any]) -> Tools:
+def make_http_tools(data: Mapping[str, Any]) -> Tools:
     """Functions that ask the service at its address, by name."""
-    return {name: partial(_asked_for, data, of) for name, of in data["operations"].items()}
+    return {name: partial(_call_over_http, data, operation) for name, operation in data["operations"].items()}
 
 
-def _asked_for(data: Mapping[str, Any], of: Mapping[str, Any], /, **given: Any) -> Any:
-    sent = sent_of(of, given)
-    for place, own in data["auth"][:1]:
-        sent[place][own] = "chaos=1" if own == "cookie" else "Bearer stand-in"
+def _call_over_http(data: Mapping[str, Any], operation: Mapping[str, Any], /, **arguments: Any) -> Any:
+    sent = place_arguments(operation, arguments)
+    for location, wire_name in data["auth"][:1]:
+        sent[location][wire_name] = "chaos=1" if wire_name == "cookie" else "Bearer stand-in"
     url = f"{data['scheme']}://{data['host']}{data['base']}"
     if data["protocol"] == "mcp":
-        params = {"name": of["tool"], "arguments": {**sent["path"], **sent["query"], **sent["body"]}}
-        asked = {"jsonrpc": "2.0", "id": 1, "method": mcp.CALL, "params": params}
-        result = _asked("POST", f"{url}/mcp", json=asked)["result"]
+        params = {"name": operation["tool"], "arguments": {**sent["path"], **sent["query"], **sent["body"]}}
+        message = {"jsonrpc": "2.0", "id": 1, "method": mcp.CALL, "params": params}
+        result = _request("POST", f"{url}/mcp", json=message)["result"]
         if result.get("isError"):
-            raise CallRefused(400, str(mcp.meaning(result)))
-        return mcp.meaning(result)
-    fields = {own: str(value) for own, value in sent["header"].items()}
-    url += filled(of["path"], sent["path"])
-    return _asked(of["method"], url, params=sent["query"], json=sent["body"] or None, headers=fields)
+            raise CallRefused(400, str(mcp.result_value(result)))
+        return mcp.result_value(result)
+    fields = {wire_name: str(value) for wire_name, value in sent["header"].items()}
+    url += fill_path(operation["path"], sent["path"])
+    return _request(operation["method"], url, params=sent["query"], json=sent["body"] or None, headers=fields)
 
 
-def _asked(method: str, url: str, **more: Any) -> Any:
-    reply = httpx.request(method, url, timeout=TIMEOUT_S, **more)
+def _request(method: str, url: str, **options: Any) -> Any:
+    reply = httpx.request(method, url, timeout=TIMEOUT_S, **options)
     if 400 <= reply.status_code < 500 and reply.status_code not in AGAIN:
         raise CallRefused(reply.status_code, reply.text[:200])
     reply.raise_for_status()
@@ -189,10 +205,10 @@ class Service(ServiceState):
         """Begins anew, and returns the agent, or if there is none, one that makes the scenario's calls. `tools`: the
         stand-ins by name; None: it asks over HTTP."""
         self.clear()
-        asked = tools or over_http(self.data)
-        return agent or (lambda _: walked(self.data, scenario, asked))
+        tools_used = tools or make_http_tools(self.data)
+        return agent or (lambda _: walk_scenario(self.data, scenario, tools_used))
 
     def fresh(self) -> Callable[[Any], Any]:
         """Begins anew, and returns the service as an application for `services=`."""
         self.clear()
-        return as_mcp(self) if self.data["protocol"] == "mcp" else as_http(self)
+        return make_mcp_app(self) if self.data["protocol"] == "mcp" else make_http_app(self)

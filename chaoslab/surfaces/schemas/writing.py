@@ -5,10 +5,18 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from chaoslab.scenarios.spec import name_of
-from chaoslab.scenarios.writing import text_of
-from chaoslab.surfaces.projects import MODULE, Personal, Project, function, function_names, module, signature
-from chaoslab.surfaces.schemas._operations import MADE, ONE, Api, Operation, inner_of
+from chaoslab.scenarios.spec import make_name
+from chaoslab.scenarios.writing import render_text
+from chaoslab.surfaces.projects import (
+    MODULE,
+    Personal,
+    Project,
+    function_names,
+    render_function,
+    render_module,
+    render_signature,
+)
+from chaoslab.surfaces.schemas._operations import MADE, ONE, Api, Operation, find_inner
 
 KNOWN, STEPS_MAX, OVER_HTTP = "service.json", 12, "over_http"
 PROMPT_MAX = 19_000
@@ -40,63 +48,70 @@ UNKNOWABLE = """\
 """
 
 
-def project_of(api: Api, *, most: int, personal: Personal) -> Project:
+def build_project(api: Api, *, most: int, personal: Personal) -> Project:
     """The project of a service. `most`: scenario files at most, one for each part of its paths."""
-    made = Project(lacking=api.lacking)
-    names = function_names([each.tool for each in api.operations], _TAKEN)
+    project = Project(lacking=api.lacking)
+    names = function_names([operation.tool for operation in api.operations], _TAKEN)
     while len(names) < len(api.operations):  # two operations of one name
-        for number, each in enumerate(api.operations):
-            if each.tool in {other.tool for other in api.operations[:number]}:
-                each.tool = f"{each.tool}_2"
-        names = function_names([each.tool for each in api.operations], _TAKEN)
-    named = {names[each.tool]: each for each in api.operations}
+        for number, operation in enumerate(api.operations):
+            if operation.tool in {earlier.tool for earlier in api.operations[:number]}:
+                operation.tool = f"{operation.tool}_2"
+        names = function_names([operation.tool for operation in api.operations], _TAKEN)
+    named = {names[operation.tool]: operation for operation in api.operations}
     parts: dict[str, dict[str, Operation]] = {}
-    for name, each in named.items():
-        parts.setdefault(_part(each.path), {})[name] = each
+    for name, operation in named.items():
+        parts.setdefault(_group_name(operation.path), {})[name] = operation
     scenarios: dict[str, dict[str, Any]] = {}
-    for part, its in [*parts.items()][:most]:
-        name = part if part not in (OVER_HTTP, *_TAKEN, *named) else f"{part}_calls"
-        steps = _steps(api, its, made.lacking, part)
+    for group, group_operations in [*parts.items()][:most]:
+        name = group if group not in (OVER_HTTP, *_TAKEN, *named) else f"{group}_calls"
+        steps = _make_steps(api, group_operations, project.lacking, group)
         if not steps["steps"]:  # no call is short enough
             continue
         scenarios[name] = steps
-        made.files[f"{name}.chaos.yaml"] = _scenario(api, name, scenarios[name], named)
+        project.files[f"{name}.chaos.yaml"] = _render_scenario(api, name, scenarios[name], named)
     if len(parts) > most:
-        left = sum(len(its) for its in [*parts.values()][most:])
-        made.lacking.append(f"{left} more operations are in no scenario: --most {most} are written")
+        left_count = sum(len(group_operations) for group_operations in [*parts.values()][most:])
+        project.lacking.append(f"{left_count} more operations are in no scenario: --most {most} are written")
     if scenarios:
-        scenarios[OVER_HTTP] = max(scenarios.values(), key=lambda of: sum(named[s["call"]].writes for s in of["steps"]))
-        made.files[f"{OVER_HTTP}.chaos.yaml"] = _scenario(api, OVER_HTTP, scenarios[OVER_HTTP], named)
-    texts = [_function(name, of) for name, of in named.items()]
+        scenarios[OVER_HTTP] = max(
+            scenarios.values(), key=lambda entry: sum(named[s["call"]].writes for s in entry["steps"])
+        )
+        project.files[f"{OVER_HTTP}.chaos.yaml"] = _render_scenario(api, OVER_HTTP, scenarios[OVER_HTTP], named)
+    texts = [_render_function(name, entry) for name, entry in named.items()]
     for name in scenarios:
         tools = "None" if name == OVER_HTTP else "globals()"
         texts.append(f"def {name}():\n    return service.begin({name!r}, AGENT, {tools})\n")
-    made.files[f"{MODULE}.py"] = module(HEAD.format(name=_line(api.name)), texts)
-    made.files[KNOWN] = json.dumps({
+    project.files[f"{MODULE}.py"] = render_module(HEAD.format(name=_one_line(api.name)), texts)
+    project.files[KNOWN] = json.dumps({
         "name": api.name, "host": api.host, "scheme": api.scheme, "base": api.base, "protocol": api.protocol,
-        "auth": api.auth, "operations": {name: of.said for name, of in named.items()}, "holds": api.holds,
+        "auth": api.auth, "operations": {name: entry.said for name, entry in named.items()}, "holds": api.holds,
         "scenarios": scenarios,
     }, indent=1, ensure_ascii=False) + "\n"  # fmt: skip
-    made.masked = personal.counts
-    return made
+    project.masked = personal.counts
+    return project
 
 
-def _line(text: str) -> str:
+def _one_line(text: str) -> str:
     return re.sub(r'[\x00-\x1f\x7f-\x9f\u2028\u2029"\\]', " ", text)[:80].strip() or "a service"
 
 
-def _part(path: str) -> str:
+def _group_name(path: str) -> str:
     """The part of the paths that an operation belongs to, as the name of a scenario."""
-    fixed = [each for each in path.split("/") if not re.fullmatch(r"|\{.*|api|v\d+", each)]
+    fixed = [segment for segment in path.split("/") if not re.fullmatch(r"|\{.*|api|v\d+", segment)]
     name = re.sub(r"\W+", "_", fixed[0] if fixed else "root", flags=re.ASCII).strip("_").lower()
     return f"part_{name}" if not name or not name.isidentifier() else name
 
 
-def _function(name: str, of: Operation) -> str:
-    return function(name, signature(of.properties, of.required), of.says, f"service.call({name!r}, locals())")
+def _render_function(name: str, operation: Operation) -> str:
+    return render_function(
+        name,
+        render_signature(operation.properties, operation.required),
+        operation.says,
+        f"service.call({name!r}, locals())",
+    )
 
 
-def _steps(api: Api, its: Mapping[str, Operation], lacking: list[str], part: str) -> dict[str, Any]:
+def _make_steps(api: Api, group_operations: Mapping[str, Operation], lacking: list[str], group: str) -> dict[str, Any]:
     """The calls of a scenario, each operation once: what is made is read, changed and removed again."""
 
     def order(pair: tuple[str, Operation]) -> tuple[bool, int, int]:
@@ -104,97 +119,118 @@ def _steps(api: Api, its: Mapping[str, Operation], lacking: list[str], part: str
         return removes, -depth if removes else depth, RANK[pair[1].does]
 
     steps, spelt, length = list[dict[str, Any]](), list[str](), 0
-    made: dict[str, str] = {}
-    known: dict[str, Any] = {}
-    chosen = sorted(its.items(), key=order)
-    for name, of in chosen[:STEPS_MAX]:
-        given = {}
-        for own, (place, wire) in of.places.items():
-            value = of.arguments[own]
-            if place == "path":
-                value = _id_for(api, of.path, wire, made, known.setdefault(wire, value))
-            if own in of.required or (place == "body" and value is not None):
-                given[own] = value
-            elif own == "idempotency_key":
-                given[own] = f"{name} 1"
-        call = f"{name}({', '.join(f'{key}={_spelt(value)}' for key, value in given.items())})"
+    created: dict[str, str] = {}
+    path_values: dict[str, Any] = {}
+    chosen = sorted(group_operations.items(), key=order)
+    for name, operation in chosen[:STEPS_MAX]:
+        arguments = {}
+        for parameter, (location, wire) in operation.places.items():
+            value = operation.arguments[parameter]
+            if location == "path":
+                value = _choose_id(api, operation.path, wire, created, path_values.setdefault(wire, value))
+            if parameter in operation.required or (location == "body" and value is not None):
+                arguments[parameter] = value
+            elif parameter == "idempotency_key":
+                arguments[parameter] = f"{name} 1"
+        call = f"{name}({', '.join(f'{key}={_render_value(value)}' for key, value in arguments.items())})"
         if (length := length + len(call)) > PROMPT_MAX:
             length -= len(call)
-            lacking.append(f"{of.method} {of.path}: its example is too long for a scenario; it has a stand-in")
+            lacking.append(
+                f"{operation.method} {operation.path}: its example is too long for a scenario; it has a stand-in"
+            )
             continue
-        id_ = api.holds[of.of]["id"] if of.does == "create" else ""
-        if id_ and (of.reply == {} or id_ in inner_of(of.reply, id_)):
-            made[of.of] = name
+        id_ = api.holds[operation.of]["id"] if operation.does == "create" else ""
+        if id_ and (operation.reply == {} or id_ in find_inner(operation.reply, id_)):
+            created[operation.of] = name
         elif id_:
-            lacking.append(f"{of.method} {of.path}: its reply does not tell the id of what it made")
-        steps.append({"call": name, "arguments": given})
+            lacking.append(f"{operation.method} {operation.path}: its reply does not tell the id of what it made")
+        steps.append({"call": name, "arguments": arguments})
         spelt.append(call)
     if len(chosen) > STEPS_MAX:
-        lacking.append(f"{part}: {len(chosen) - STEPS_MAX} operations are in no scenario; they have stand-ins")
+        lacking.append(f"{group}: {len(chosen) - STEPS_MAX} operations are in no scenario; they have stand-ins")
     return {"prompt": "Call one after the other: " + "; ".join(spelt) + ".", "steps": steps}
 
 
-def _spelt(value: Any) -> str:
+def _render_value(value: Any) -> str:
     is_made = isinstance(value, dict) and MADE in value
     return f"<the id from {value[MADE]}>" if is_made else json.dumps(value, ensure_ascii=False)
 
 
-def _id_for(api: Api, path: str, name: str, made: Mapping[str, str], sample: Any) -> Any:
+def _choose_id(api: Api, path: str, name: str, created: Mapping[str, str], sample: Any) -> Any:
     """The id for a place in a path: of what a call before has made, or of an item that is there."""
     template = path.partition(f"/{{{name}}}")[0]
-    if template in made:
-        return {MADE: made[template]}
-    held = api.holds.get(template)
-    return held["items"][-1][held["id"]] if held and held["id"] else "1" if sample is None else sample
+    if template in created:
+        return {MADE: created[template]}
+    collection = api.holds.get(template)
+    return (
+        collection["items"][-1][collection["id"]]
+        if collection and collection["id"]
+        else "1"
+        if sample is None
+        else sample
+    )
 
 
-def _can_know(of: Operation, operations: Mapping[str, Operation]) -> bool:
+def _can_find_out(operation: Operation, operations: Mapping[str, Operation]) -> bool:
     """True if a client can find out whether a call without a reply was done, or may repeat it."""
-    listed = any(each.does == "list" and each.of == of.of for each in operations.values())
-    return of.idempotent or "idempotency_key" in of.places or (of.does == "create" and listed)
+    listed = any(candidate.does == "list" and candidate.of == operation.of for candidate in operations.values())
+    return operation.idempotent or "idempotency_key" in operation.places or (operation.does == "create" and listed)
 
 
-def _scenario(api: Api, name: str, of: Mapping[str, Any], operations: Mapping[str, Operation]) -> str:
+def _render_scenario(api: Api, name: str, entry: Mapping[str, Any], operations: Mapping[str, Operation]) -> str:
     """A scenario over the functions, or over HTTP. Its faults: the first read fails once, and the first write whose
     fate can be known loses its reply; if there is none, one is refused once."""
-    http, calls = name == OVER_HTTP, [each["call"] for each in of["steps"]]
+    http, calls = name == OVER_HTTP, [function_name["call"] for function_name in entry["steps"]]
     used = sorted(calls)
-    writes = [each for each in calls if operations[each].writes]
-    single = [each for each in used if each in writes and not operations[each].idempotent]
-    lost = next((each for each in writes if _can_know(operations[each], operations)), "")
+    writes = [function_name for function_name in calls if operations[function_name].writes]
+    single = [
+        function_name for function_name in used if function_name in writes and not operations[function_name].idempotent
+    ]
+    lost = next((function_name for function_name in writes if _can_find_out(operations[function_name], operations)), "")
     doubtful = "" if lost or not writes else writes[0]
-    read = next((each for each in calls if each not in writes), "")
-    hits = [(fault, each) for fault, each in zip(FAULTS, (read, lost, doubtful), strict=True) if each]
+    read = next((function_name for function_name in calls if function_name not in writes), "")
+    hits = [
+        (fault, function_name)
+        for fault, function_name in zip(FAULTS, (read, lost, doubtful), strict=True)
+        if function_name
+    ]
     data: dict[str, Any] = {
-        "name": f"{name_of(api.name)} over HTTP" if http else name.replace("_", " "),
+        "name": f"{make_name(api.name)} over HTTP" if http else name.replace("_", " "),
         "fresh": f"{MODULE}:{name}",
     }
     if http:
         data["services"] = {api.host: f"{MODULE}:app"}
     else:
-        data["tools"] = [f"{MODULE}:{each}" for each in used if each in writes]
-        data["reads"] = [f"{MODULE}:{each}" for each in used if each not in writes]
-        data["idempotent"] = [each for each in used if each in writes and each not in single]
-    data |= {"state": f"{MODULE}:state", "prompt": of["prompt"], "faults": [
-        {"fault": fault, "target": api.host, "tool": _request(api, operations[each]), "max_times": 1} if http
-        else {"fault": fault, "target": each, "calls": [1]} for fault, each in hits
+        data["tools"] = [f"{MODULE}:{function_name}" for function_name in used if function_name in writes]
+        data["reads"] = [f"{MODULE}:{function_name}" for function_name in used if function_name not in writes]
+        data["idempotent"] = [
+            function_name for function_name in used if function_name in writes and function_name not in single
+        ]
+    data |= {"state": f"{MODULE}:state", "prompt": entry["prompt"], "faults": [
+        {"fault": fault, "target": api.host, "tool": _request_tool(api, operations[function_name]), "max_times": 1} if http
+        else {"fault": fault, "target": function_name, "calls": [1]} for fault, function_name in hits
     ], "expect": ["no_duplicate_effects"], "trials": 1}  # fmt: skip
     if data.get("idempotent"):
-        data["expect"] = [{"no_duplicate_effects": {"effect": each}} for each in single]
-    said = COMMENT.format(name=_line(api.name)) + (UNKNOWABLE.format(name=doubtful) if doubtful else "")
+        data["expect"] = [{"no_duplicate_effects": {"effect": function_name}} for function_name in single]
+    comment = COMMENT.format(name=_one_line(api.name)) + (UNKNOWABLE.format(name=doubtful) if doubtful else "")
     if http:
-        where = f"{api.scheme}://{api.host}{api.base}{'/mcp' if api.protocol == 'mcp' else ''}"
-        said += f"# It answers at {where}, whatever client asks.\n"
-    return said + text_of({k: v for k, v in data.items() if v}, ".yaml")
+        address = f"{api.scheme}://{api.host}{api.base}{'/mcp' if api.protocol == 'mcp' else ''}"
+        comment += f"# It answers at {address}, whatever client asks.\n"
+    return comment + render_text({k: v for k, v in data.items() if v}, ".yaml")
 
 
-def _request(api: Api, of: Operation) -> str:
+def _request_tool(api: Api, operation: Operation) -> str:
     """The tool of a request, as a fault selects it."""
-    return f"{of.method} {api.base}{re.sub(r'{.*?}', '*', of.path)}" if of.method else of.tool
+    return (
+        f"{operation.method} {api.base}{re.sub(r'{.*?}', '*', operation.path)}" if operation.method else operation.tool
+    )
 
 
-def api_lines(api: Api) -> list[str]:
+def describe_api(api: Api) -> list[str]:
     """The count of what was found, in a line."""
-    writes, keeps = sum(each.writes for each in api.operations), sum(each.does != "do" for each in api.operations)
-    kept = f"{keeps} keep state in {len(api.holds)} collections"
-    return [f"{len(api.operations)} operations: {writes} change something, {kept}"]
+    writes, keeps = (
+        sum(operation.writes for operation in api.operations),
+        sum(operation.does != "do" for operation in api.operations),
+    )
+    state_text = f"{keeps} keep state in {len(api.holds)} collections"
+    return [f"{len(api.operations)} operations: {writes} change something, {state_text}"]

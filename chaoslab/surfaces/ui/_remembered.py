@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from chaoslab.base.jsonable import line
-from chaoslab.reports.text import visible
+from chaoslab.reports.text import make_visible
 
 TABLES = ("lessons", "components", "relations")
 SHOWN, TEXT = 200, 300
 """The most rows of a table, and the most characters of a cell."""
 
 
-def shown(logs: Path, subject: str) -> dict[str, Any]:
+def render_memory(logs: Path, subject: str) -> dict[str, Any]:
     """The tables of a memory, and the plan for a subject; that of the only one if it has no name. Raises LookupError:
     there is no memory, or it cannot be used, or knows no such subject; one line."""
     from chaoslab.memory.store import memory
@@ -31,11 +31,11 @@ def shown(logs: Path, subject: str) -> dict[str, Any]:
         "subjects": subjects, "subject": subject, "tables": tables, "holds": f"{store!r}".partition(": ")[2][:-1],
         "entries": [
             {
-                "what": str(each.proposal.cell), "reason": each.proposal.reason, "risk": str(each.proposal.risk),
-                "told": str(each.proposal.prediction),
-                "command": visible(each.command, 10 * TEXT),
+                "what": str(entry.proposal.cell), "reason": entry.proposal.reason, "risk": str(entry.proposal.risk),
+                "told": str(entry.proposal.prediction),
+                "command": make_visible(entry.command, 10 * TEXT),
             }
-            for each in entries
+            for entry in entries
         ],
     }  # fmt: skip
 

@@ -10,9 +10,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from chaoslab.analysis.measures.incidents import Incident, Traits, incidents
-from chaoslab.analysis.verdict.guard import guarded
-from chaoslab.analysis.verdict.judge import verdicts
+from chaoslab.analysis.measures.incidents import Incident, Traits, find_incidents
+from chaoslab.analysis.verdict.guard import run_guarded
+from chaoslab.analysis.verdict.judge import judge_all
 from chaoslab.analysis.verdict.standing import Standing, Standings
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.base.clock import Clock, system
@@ -38,10 +38,10 @@ from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.record.rulings import FILE, Rulings
 from chaoslab.record.spoken import KeptReplies
-from chaoslab.record.steering import CHANCES, NOTHING, PAUSED, RunSteering, of_gateway, of_lab, planned
+from chaoslab.record.steering import CHANCES, NOTHING, PAUSED, RunSteering, list_planned, of_gateway, of_lab
 from chaoslab.reports.contents.outcomes import SEVERITY
 from chaoslab.reports.explored import MAP
-from chaoslab.reports.text import one_line
+from chaoslab.reports.text import make_one_line
 from chaoslab.surfaces.levers import FILE as GATEWAY
 
 PART = 1 << 19
@@ -102,7 +102,7 @@ class _Open:
     quiet: int = 0
 
 
-class _Pulled(NamedTuple):
+class _PulledLevers(NamedTuple):
     """The levers that somebody has pulled in a run's folder. `manager`: the proxy manager is paused. `gateway`: there
     is a gateway that has levers."""
 
@@ -133,7 +133,7 @@ class WatchedRun:
         self.started: RunStarted | None = None
         self.finished: RunFinished | None = None
         self.running, self.whole = False, False
-        self._pulled = _Pulled()
+        self._pulled = _PulledLevers()
         self.scenario = self.ruling = ""
         self._began: Record | None = None
         self._open: dict[str, _Open] = {}
@@ -157,10 +157,10 @@ class WatchedRun:
     def look(self) -> bool:
         """Reads the next part of the logs. Returns True if there may be more at once."""
         before = self._version
-        more = self._look()
+        has_more = self._look()
         if self._version != before:
             self._state = self._told()
-        return more
+        return has_more
 
     def state(self) -> dict[str, Any]:
         """All but the rows after the last look, as plain data."""
@@ -177,19 +177,19 @@ class WatchedRun:
             return False
         try:
             if moved := self._follower.moved():
-                there = self.folder.is_dir()
-                self.note(f"{moved}: {'it is read anew' if there else 'this is what was read of it'}")
+                folder_exists = self.folder.is_dir()
+                self.note(f"{moved}: {'it is read anew' if folder_exists else 'this is what was read of it'}")
                 self._follower.close()
-                if not there:
+                if not folder_exists:
                     self._gone, self.running = moved, False
                     return False
                 self._begin()
             records = self._follower.new(PART)
             running = is_written(self.folder)
         except OSError as error:
-            if self._gone != (why := f"{error.filename or self.folder} cannot be read: {error.strerror or error}"):
-                self._gone, self.running = why, False
-                self.note(why)
+            if self._gone != (reason := f"{error.filename or self.folder} cannot be read: {error.strerror or error}"):
+                self._gone, self.running = reason, False
+                self.note(reason)
             return False
         self._read_rulings()
         fresh = self._take(records)
@@ -197,16 +197,16 @@ class WatchedRun:
             self.whole, self._version = not self.whole, self._version + 1
         if running != self.running:
             self.running, self._version = running, self._version + 1
-        if self._pulled != (pulled := _Pulled.of(self.folder) if running else _Pulled()):
+        if self._pulled != (pulled := _PulledLevers.of(self.folder) if running else _PulledLevers()):
             self._pulled, self._version = pulled, self._version + 1
-        self._settle(fresh)
+        self._judge_settled(fresh)
         self._version += bool(records)
         self._rate()
         return self._follower.more
 
     def note(self, text: str) -> None:
         """A line for the reader of the page."""
-        self.notes.append(one_line(text, 2 * TEXT))
+        self.notes.append(make_one_line(text, 2 * TEXT))
         self._version += 1
 
     def close(self) -> None:
@@ -215,27 +215,29 @@ class WatchedRun:
     def _take(self, records: Sequence[Record]) -> set[str]:
         """Counts the events; returns the trials that they are of."""
         fresh: set[str] = set()
-        held, last = None, None
+        open_trial, last = None, None
         for record in records:
-            if (trial := record.trial) != last or held is None:
+            if (trial := record.trial) != last or open_trial is None:
                 last = trial
                 if trial is None:
                     continue
                 fresh.add(trial)
-                held = self._open.setdefault(trial, _Open())
-                held.quiet = 0
-            held.records.append(record)
+                open_trial = self._open.setdefault(trial, _Open())
+                open_trial.quiet = 0
+            open_trial.records.append(record)
         kinds = [type(record.event) for record in records]
-        found = Counter(kinds)
-        self._calls += found[CallFinished]
-        self._faults += found[FaultWitnessed]
-        self._ended += found[PromptFinished]
+        kind_counts = Counter(kinds)
+        self._calls += kind_counts[CallFinished]
+        self._faults += kind_counts[FaultWitnessed]
+        self._ended += kind_counts[PromptFinished]
         for kind, record in zip(kinds, records, strict=True):
             if kind in COUNTED:
                 self._count(kind, record)
         if records:
             self._last_t = records[-1].t
-            calls = (each.event for each in reversed(records) if isinstance(each.event, CallStarted))
+            calls = (
+                record_read.event for record_read in reversed(records) if isinstance(record_read.event, CallStarted)
+            )
             if (at := next(calls, None)) is not None:
                 self._now = f"{at.target}.{at.tool}"
         return fresh
@@ -263,28 +265,28 @@ class WatchedRun:
             self._chances[event.setting] = event.chance
             self.note(f"{event.said}, from {record.trial} on")
 
-    def _settle(self, fresh: set[str]) -> None:
+    def _judge_settled(self, fresh: set[str]) -> None:
         """Judges the trials of which nothing more comes, and lets go of those before the latest."""
-        done = []
-        for key, held in self._open.items():
-            held.quiet += key not in fresh
-            ready = held.ended and (held.armed <= 0 or self._follower.ended)
-            if ready and not held.judged and (held.quiet or len(fresh) > 1 or self._follower.ended):
-                held.judged = True
-                done.append(key)
-            elif key in fresh and held.judged:  # more came of it
-                done.append(key)
+        to_judge = []
+        for key, open_trial in self._open.items():
+            open_trial.quiet += key not in fresh
+            ready = open_trial.ended and (open_trial.armed <= 0 or self._follower.ended)
+            if ready and not open_trial.judged and (open_trial.quiet or len(fresh) > 1 or self._follower.ended):
+                open_trial.judged = True
+                to_judge.append(key)
+            elif key in fresh and open_trial.judged:  # more came of it
+                to_judge.append(key)
         if self.whole and not self.running:  # nothing writes it any more
-            rest = [key for key, held in self._open.items() if not held.judged]
+            rest = [key for key, open_trial in self._open.items() if not open_trial.judged]
             for key in rest:
                 self._open[key].judged = True
-            done += rest
-        wanted = iter(done)
-        while batch := list(islice(wanted, BATCH)):
-            why = guarded(lambda batch=batch: self._judge(batch), str)  # type: ignore[misc]
-            if why:
-                self.note(f"{len(batch)} trials could not be judged: {why}")
-        for key in [key for key, held in self._open.items() if held.judged and held.quiet > 1]:
+            to_judge += rest
+        remaining = iter(to_judge)
+        while batch := list(islice(remaining, BATCH)):
+            reason = run_guarded(lambda batch=batch: self._judge(batch), str)  # type: ignore[misc]
+            if reason:
+                self.note(f"{len(batch)} trials could not be judged: {reason}")
+        for key in [key for key, open_trial in self._open.items() if open_trial.judged and open_trial.quiet > 1]:
             del self._open[key]
 
     def _judge(self, keys: list[str]) -> str:
@@ -297,24 +299,26 @@ class WatchedRun:
         failed: Counter[str | None] = Counter(
             record.trial for record, _, at in history.failed if at not in history.given_up
         )
-        met: dict[str | None, dict[tuple[str, str], None]] = {}
+        faults_met: dict[str | None, dict[tuple[str, str], None]] = {}
         for record, fault in history.of(FaultWitnessed):
-            met.setdefault(record.trial, {})[one_line(fault.fault, NAME), one_line(fault.target, NAME)] = None
-        found = verdicts(history)
+            faults_met.setdefault(record.trial, {})[
+                make_one_line(fault.fault, NAME), make_one_line(fault.target, NAME)
+            ] = None
+        trial_verdicts = judge_all(history)
         repairs: dict[str, list[Incident]] = {}
-        for one in incidents(history, self._traits):
-            repairs.setdefault(one.trial, []).append(one)
+        for incident in find_incidents(history, self._traits):
+            repairs.setdefault(incident.trial, []).append(incident)
         for record, started in history.of(PromptStarted):
-            if (trial := record.trial) is None or trial not in found:
+            if (trial := record.trial) is None or trial not in trial_verdicts:
                 continue
-            verdict, end, own = found[trial], ends.get(trial), repairs.get(trial, ())
-            closed = [each.duration_s for each in own if each.recovered]
+            verdict, end, trial_incidents = trial_verdicts[trial], ends.get(trial), repairs.get(trial, ())
+            closed = [incident_closed.duration_s for incident_closed in trial_incidents if incident_closed.recovered]
             self._put(TrialLine(
-                trial, one_line(started.prompt, TEXT), str(verdict.outcome),
-                str(self._standing.of(trial, str(verdict.outcome))), one_line(verdict.why, TEXT),
-                one_line(verdict.harm[0], TEXT) if verdict.harm else "", tuple(met.get(trial, ())),
+                trial, make_one_line(started.prompt, TEXT), str(verdict.outcome),
+                str(self._standing.of(trial, str(verdict.outcome))), make_one_line(verdict.why, TEXT),
+                make_one_line(verdict.harm[0], TEXT) if verdict.harm else "", tuple(faults_met.get(trial, ())),
                 end.duration_s if end is not None and not math.isnan(end.duration_s) else None,
-                calls[trial], failed[trial], (len(own), len(closed), sum(closed)),
+                calls[trial], failed[trial], (len(trial_incidents), len(closed), sum(closed)),
             ))  # fmt: skip
         return ""
 
@@ -340,8 +344,8 @@ class WatchedRun:
             self._harms.pop(row.trial, None)
             if by > 0:
                 self._harms[row.trial] = row.harm
-        for place in row.met:
-            cell = self._cells.setdefault(place, _Cell())
+        for fault_key in row.met:
+            cell = self._cells.setdefault(fault_key, _Cell())
             cell.trials += by
             cell.outcomes[row.outcome] += by
             if len(row.met) == 1 and row.standing != Standing.OPEN:
@@ -352,13 +356,13 @@ class WatchedRun:
         """Reads what a scenario has said of the trials, if there is more of it."""
         now_s = self._clock.monotonic()
         size, at_s = self._ruled
-        found = _size(self.folder / FILE)
-        if found != size and (not self.running or now_s - at_s > RULED_S):
-            self._ruled = (found, now_s)
+        size_now = _file_size(self.folder / FILE)
+        if size_now != size and (not self.running or now_s - at_s > RULED_S):
+            self._ruled = (size_now, now_s)
             with suppress(OSError):
-                self._rule(Rulings.read(self.folder))
+                self._apply_rulings(Rulings.read(self.folder))
 
-    def _rule(self, rulings: Rulings | None) -> None:
+    def _apply_rulings(self, rulings: Rulings | None) -> None:
         if rulings is None:
             return
         self.scenario, self.ruling = rulings.scenario, str(rulings.state or "")
@@ -382,82 +386,85 @@ class WatchedRun:
             self._past.popleft()
 
     def _told(self) -> dict[str, Any]:
-        run, end, asked = self.started, self.finished, self._pulled.asked
-        calls, faults, done = self._calls, self._faults, self._ended
-        of = max(run.prompts if run else 0, done)
+        run, end, steering = self.started, self.finished, self._pulled.asked
+        calls, faults, ended_count = self._calls, self._faults, self._ended
+        trial_total = max(run.prompts if run else 0, ended_count)
         calls_s = faults_s = rate = None
         if len(self._past) > 1 and (since_s := self._past[-1][0] - self._past[0][0]) > 0:
             calls_s, faults_s, rate = ((self._past[-1][n] - self._past[0][n]) / since_s for n in (1, 2, 3))
-        limits = _budget(run.plan) if run else {}
-        words = self._gone or (end.reason if end else "running" if self.running else "not finished")
-        read, there = (0, 0)
+        limits = _find_budget(run.plan) if run else {}
+        state_text = self._gone or (end.reason if end else "running" if self.running else "not finished")
+        read, bytes_total = (0, 0)
         with suppress(OSError):
-            read, there = self._follower.left()
+            read, bytes_total = self._follower.left()
         names = sorted({fault for fault, _ in self._cells})
         targets = sorted({target for _, target in self._cells})
         return {
             "run": self.name, "version": self._version,
-            "name": self.scenario or one_line((run.model if run else "") or "", NAME), "ruling": self.ruling,
+            "name": self.scenario or make_one_line((run.model if run else "") or "", NAME), "ruling": self.ruling,
             "world": run.world if run else "", "seed": run.seed if run else None,
-            "done": done, "of": of, "judged": sum(self._outcomes.values()), "kept": len(self.rows),
-            "running": self.running, "paused": asked.hold, "ended": "paused" if asked.hold else one_line(words, TEXT),
-            "read": None if self.whole or not there else min(1.0, read / there),
-            "eta_s": (of - done) / rate if rate and self.running else None,
+            "done": ended_count, "of": trial_total, "judged": sum(self._outcomes.values()), "kept": len(self.rows),
+            "running": self.running, "paused": steering.hold, "ended": "paused" if steering.hold else make_one_line(state_text, TEXT),
+            "read": None if self.whole or not bytes_total else min(1.0, read / bytes_total),
+            "eta_s": (trial_total - ended_count) / rate if rate and self.running else None,
             "trials_per_s": rate, "calls_per_s": calls_s, "faults_per_s": faults_s,
-            "calls": calls, "faults": faults, "now": one_line(self._now, NAME),
+            "calls": calls, "faults": faults, "now": make_one_line(self._now, NAME),
             "seconds": self._last_t,
-            "outcomes": {str(each): n for each in Outcome if (n := self._outcomes[str(each)])},
+            "outcomes": {str(name): n for name in Outcome if (n := self._outcomes[str(name)])},
             "well": self._standings[Standing.WELL], "bad": self._standings[Standing.BAD],
             "harms": [{"trial": key, "text": text} for key, text in reversed([*self._harms.items()][-HARMS:])],
             "harmed": len(self._harms),
             "matrix": {
                 "targets": targets,
-                "rows": [{"fault": fault, "cells": [self._cell(fault, each) for each in targets]} for fault in names],
+                "rows": [{"fault": fault, "cells": [self._render_cell(fault, name) for name in targets]} for fault in names],
             },
             "mttr_s": self._recovered_s / self._recovered if self._recovered else None,
             "recovered": self._recovered, "incidents": self._incidents,
             "usd": self._usd, "tokens": self._tokens,
             "usd_max": limits.get("cost_usd") or None, "tokens_max": limits.get("tokens") or None,
-            "map": (self.folder / MAP).is_file(), **self._levers(), "notes": [*self.notes, *self._cut()],
+            "map": (self.folder / MAP).is_file(), **self._render_levers(), "notes": [*self.notes, *self._cut()],
         }  # fmt: skip
 
     def _cut(self) -> Iterator[str]:
         for name, number in sorted(self._follower.cut.items()):
             yield f"{name}: {number} line{'s' if number > 1 else ''} could not be read"
 
-    def _cell(self, fault: str, target: str) -> dict[str, Any] | None:
+    def _render_cell(self, fault: str, target: str) -> dict[str, Any] | None:
         cell = self._cells.get((fault, target))
         if cell is None or not cell.trials:
             return None
-        worst = next((str(each) for each in SEVERITY if cell.outcomes[str(each)] > 0), "")
+        worst = next((str(outcome) for outcome in SEVERITY if cell.outcomes[str(outcome)] > 0), "")
         return {"trials": cell.trials, "judged": cell.judged, "bad": cell.bad, "worst": worst}
 
-    def _levers(self) -> dict[str, Any]:
+    def _render_levers(self) -> dict[str, Any]:
         """The levers of a run that goes on. `levers`: its own ("run"), those of its gateway, or none. `manager`: the
         proxy manager is paused; None if there is none. `chances`: those that may be set, by setting. `switches`: the
         faults of the plan, on or off."""
-        run, (asked, manager, gateway) = self.started, self._pulled
+        run, (steering, manager, gateway) = self.started, self._pulled
         if run is None or not self.running:
             return {"levers": "", "chances": {}, "switches": [], "manager": None}
-        own = not of_gateway(run)
+        has_own = not of_gateway(run)
         settings = {name: run.settings.get(name) for name in CHANCES} | self._chances if of_lab(run) else {}
         return {
-            "levers": "run" if own else "gateway" if gateway else "",
+            "levers": "run" if has_own else "gateway" if gateway else "",
             "chances": {name: float(value) for name, value in settings.items() if isinstance(value, int | float)},
-            "switches": [{"name": each, "on": each not in asked.off} for each in planned(run)[: own * SWITCHES]],
+            "switches": [
+                {"name": fault_name, "on": fault_name not in steering.off}
+                for fault_name in list_planned(run)[: has_own * SWITCHES]
+            ],
             "manager": manager if of_lab(run) else None,
         }
 
 
-def _budget(plan: Mapping[str, Any]) -> Mapping[str, Any]:
+def _find_budget(plan: Mapping[str, Any]) -> Mapping[str, Any]:
     """The limits of the plan's budget: `cost_usd` is the run's, `tokens` are a trial's; empty if it has none."""
-    choices = (choice for each in plan.get("injections", ()) for choice in each.get("choices", ()))
-    found = next((choice.get("params") for choice in choices if choice["fault"] == "budget"), None)
-    given = found.items() if isinstance(found, dict) else ()  # it may hold anything
-    return {name: most for name, most in given if isinstance(most, int | float)}
+    choices = (choice for injection in plan.get("injections", ()) for choice in injection.get("choices", ()))
+    parameters = next((choice.get("params") for choice in choices if choice["fault"] == "budget"), None)
+    items = parameters.items() if isinstance(parameters, dict) else ()  # it may hold anything
+    return {name: limit for name, limit in items if isinstance(limit, int | float)}
 
 
-def _size(path: Path) -> int:
+def _file_size(path: Path) -> int:
     try:
         return path.stat().st_size
     except OSError:

@@ -20,7 +20,7 @@ from chaoslab.record.held import is_written
 from chaoslab.record.steering import FILE as STEERING
 from chaoslab.reports import runs as lines
 from chaoslab.reports.page import rate_text
-from chaoslab.reports.trials import counted
+from chaoslab.reports.trials import format_counts
 from chaoslab.surfaces.ui._watched import WatchedRun
 
 LOOK_S, LIST_S, KEPT_S = 0.1, 1.0, 60.0
@@ -59,8 +59,8 @@ class Reader:
         self._stopped, self._asked = False, threading.Event()
         """Set when the runs are to be looked at now."""
         self._threads = [
-            threading.Thread(target=self._work, args=(each,), name=each.__name__, daemon=True)
-            for each in (self.follow, self.read_line)
+            threading.Thread(target=self._work, args=(work,), name=work.__name__, daemon=True)
+            for work in (self.follow, self.read_line)
         ]
         self._folders: dict[str, Path] = {}
         self._due: dict[str, None] = {}
@@ -79,14 +79,14 @@ class Reader:
         LookupError: there is no such run."""
         with self._lock:
             if name not in self._watched:
-                folder = self._folders.get(name) or folders_in(self.logs).get(name)
+                folder = self._folders.get(name) or find_folders(self.logs).get(name)
                 if folder is None:
                     raise LookupError(f"there is no run {line(name, NAME)} in {self.logs}")
                 self._watched[name] = WatchedRun(folder, name, clock=self._clock)
                 self._asked.set()
-            found = self._watched[name]
-            found.asked_s = self._clock.monotonic()
-            return found
+            watched_run = self._watched[name]
+            watched_run.asked_s = self._clock.monotonic()
+            return watched_run
 
     def folder(self, name: str) -> Path:
         """The folder of this name, as `run`."""
@@ -94,12 +94,12 @@ class Reader:
 
     def since(self, version: int) -> list[dict[str, Any]]:
         """The rows of the list that are newer than this version."""
-        return [each.row for each in [*self.listed.values()] if each.version > version]
+        return [listed_run.row for listed_run in [*self.listed.values()] if listed_run.version > version]
 
     def look(self) -> bool:
         """One look at all. Returns True if there may be more to read at once."""
-        more = self.follow()
-        return self.read_line() or more
+        has_more = self.follow()
+        return self.read_line() or has_more
 
     def follow(self) -> bool:
         """Looks for new runs, and reads the next part of each that is watched. Returns True if there may be more."""
@@ -108,40 +108,40 @@ class Reader:
             self._looked_s = now_s
             self._find()
         with self._lock:
-            for name, each in [*self._watched.items()]:
-                if not each.running and now_s - each.asked_s > KEPT_S:
-                    each.close()
+            for name, watched_run in [*self._watched.items()]:
+                if not watched_run.running and now_s - watched_run.asked_s > KEPT_S:
+                    watched_run.close()
                     del self._watched[name]
             watched = dict(self._watched)
-        more = False
-        for name, each in watched.items():
-            before = each.version
-            more |= each.look()
-            if each.version != before and each.running:
-                self._put(name, _going(each))
-        return more
+        has_more = False
+        for name, watched_run in watched.items():
+            before = watched_run.version
+            has_more |= watched_run.look()
+            if watched_run.version != before and watched_run.running:
+                self._put(name, _row_of_running(watched_run))
+        return has_more
 
     def _find(self) -> None:
         """Looks for new runs, changed ones, and those that are gone. A run that goes on is followed."""
-        self.campaigns = campaigns_in(self.logs)
-        held = _signature(self.logs, *self.campaigns)
-        if held != self._held or not self._at:
-            self._held = held
+        self.campaigns = find_campaigns(self.logs)
+        signature_now = _signature(self.logs, *self.campaigns)
+        if signature_now != self._held or not self._at:
+            self._held = signature_now
             with suppress(OSError):
-                self._folders = folders_in(self.logs)
+                self._folders = find_folders(self.logs)
         for name in self.listed.keys() - self._folders.keys():
             if not self.listed[name].row.get("gone"):
                 self._put(name, {**self.listed[name].row, "gone": True})
         for name, folder in self._folders.items():
             if name not in self.listed:
-                began = runs.began(folder)
-                self._put(name, {"run": name, "began": f"{began:%Y-%m-%d %H:%M}" if began else ""})
+                begin = runs.find_start(folder)
+                self._put(name, {"run": name, "began": f"{begin:%Y-%m-%d %H:%M}" if begin else ""})
                 self._due[name] = None
         self.found = True
         names = [*self._folders]
         for name in {*names[:NEWEST], *names[self._at : self._at + TURN]}:
             folder = self._folders[name]
-            if name != self._reading and self.listed[name].signature != signature_of(folder):
+            if name != self._reading and self.listed[name].signature != folder_signature(folder):
                 self._due.setdefault(name)
             if name not in self._watched and is_written(folder):
                 self.run(name)
@@ -159,9 +159,9 @@ class Reader:
         self._reading = name = due[0]
         del self._due[name]
         folder = self._folders.get(name, self.logs / name)
-        signature = signature_of(folder)
+        signature = folder_signature(folder)
         with suppress(OSError):
-            row = _row(name, lines.of(folder))
+            row = _row_of_run(name, lines.read_run_line(folder))
             if name in self._folders and not self._goes_on(name):  # still
                 self._put(name, row)
         self.listed[name].signature = signature
@@ -173,9 +173,9 @@ class Reader:
 
     def _put(self, name: str, row: dict[str, Any]) -> None:
         with self._listing:
-            known = self.listed.get(name)
+            listed_run = self.listed.get(name)
             self.listed[name] = ListedRun(
-                row, self.version + 1, known.signature if known and not row.get("going") else ()
+                row, self.version + 1, listed_run.signature if listed_run and not row.get("going") else ()
             )
             self.version += 1
 
@@ -190,44 +190,44 @@ class Reader:
                 self._asked.clear()
 
     def __enter__(self) -> "Reader":
-        for each in self._threads:
-            each.start()
+        for thread in self._threads:
+            thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stopped = True
         self._asked.set()
-        for each in self._threads:
-            each.join()
+        for thread in self._threads:
+            thread.join()
         self.close()
 
     def close(self) -> None:
         """Closes all logs."""
-        for each in self._watched.values():
-            each.close()
+        for watched_run in self._watched.values():
+            watched_run.close()
 
     def running(self) -> list[str]:
         """The places of the runs that go on, from the folder."""
-        there = [each.folder for each in [*self._watched.values()] if each.running]
-        return [str(folder.relative_to(self.logs)) for folder in there]
+        folders = [watched_run.folder for watched_run in [*self._watched.values()] if watched_run.running]
+        return [str(folder.relative_to(self.logs)) for folder in folders]
 
 
-def campaigns_in(logs: Path) -> list[Path]:
+def find_campaigns(logs: Path) -> list[Path]:
     """The folders of campaigns: this one, and those in it."""
     return [path.parent for path in (logs / JOURNAL, *sorted(logs.glob(f"*/{JOURNAL}"))) if path.is_file()]
 
 
-def folders_in(logs: Path) -> dict[str, Path]:
+def find_folders(logs: Path) -> dict[str, Path]:
     """The folders of all runs by name, newest first, and behind them those of the campaigns beside them."""
-    campaigns = campaigns_in(logs)
-    found = {folder.name: folder for folder in runs.newest_first(logs) if folder not in campaigns}
+    campaigns = find_campaigns(logs)
+    folders = {folder.name: folder for folder in runs.newest_first(logs) if folder not in campaigns}
     for campaign in campaigns:
         if campaign != logs:
-            found |= {f"{campaign.name}:{folder.name}": folder for folder in runs.newest_first(campaign)}
-    return found
+            folders |= {f"{campaign.name}:{folder.name}": folder for folder in runs.newest_first(campaign)}
+    return folders
 
 
-def signature_of(folder: Path) -> Signature:
+def folder_signature(folder: Path) -> Signature:
     """The sizes and times of all that a line of the list rests on."""
     with suppress(OSError):
         return _signature(*sorted(
@@ -237,10 +237,12 @@ def signature_of(folder: Path) -> Signature:
 
 
 def _signature(*paths: Path) -> Signature:
-    return tuple((path.name, (held := path.stat()).st_size, held.st_mtime_ns) for path in paths if path.exists())
+    return tuple(
+        (path.name, (file_stat := path.stat()).st_size, file_stat.st_mtime_ns) for path in paths if path.exists()
+    )
 
 
-def _row(name: str, run: lines.RunLine) -> dict[str, Any]:
+def _row_of_run(name: str, run: lines.RunLine) -> dict[str, Any]:
     return {
         "run": name,
         "name": line(run.name, NAME),
@@ -255,18 +257,18 @@ def _row(name: str, run: lines.RunLine) -> dict[str, Any]:
         "faults": run.witnessed,
         "commit": line(run.revision, 12),
         "ruling": run.ruling,
-        "said": run.trouble or ("" if run.outcomes is None else counted(run.outcomes)),
+        "said": run.trouble or ("" if run.outcomes is None else format_counts(run.outcomes)),
         "ended": run.ended,
     }
 
 
-def _going(run: WatchedRun) -> dict[str, Any]:
+def _row_of_running(run: WatchedRun) -> dict[str, Any]:
     """The row of a run that goes on."""
     state = run.state()
     judged = state["well"] + state["bad"]
     return {
         "run": state["run"], "name": state["name"], "world": state["world"], "trials": state["of"], "going": True,
-        "began": f"{began:%Y-%m-%d %H:%M}" if (began := runs.began(run.folder)) else "",
+        "began": f"{begin:%Y-%m-%d %H:%M}" if (begin := runs.find_start(run.folder)) else "",
         "seed": None if state["seed"] is None else str(state["seed"]), "level": None,
         "well": f"{state['well']} of {judged}" if judged else "", "share": state["well"] / judged if judged else None,
         "harmed": state["harmed"], "faults": state["faults"], "commit": "", "ruling": "",

@@ -27,16 +27,16 @@ from chaoslab.record.rulings import Rulings
 from chaoslab.record.trial_stream import stories as stories_of
 from chaoslab.reports import formats
 from chaoslab.reports.contents import Contents
-from chaoslab.reports.contents.outcomes import SEVERITY, glyph, word
+from chaoslab.reports.contents.outcomes import SEVERITY, outcome_glyph, outcome_word
 from chaoslab.reports.explored import MAP
 from chaoslab.reports.formats import html
-from chaoslab.reports.formats.html.timelines import embedded, stories
-from chaoslab.reports.text import visible
-from chaoslab.surfaces.levers import of_gateway, steer
-from chaoslab.surfaces.ui._campaign import brief, state
-from chaoslab.surfaces.ui._remembered import shown
+from chaoslab.reports.formats.html.timelines import build_stories, embed_json
+from chaoslab.reports.text import make_visible
+from chaoslab.surfaces.levers import read_gateway_state, steer
+from chaoslab.surfaces.ui._campaign import describe_campaign, summarize_campaign
+from chaoslab.surfaces.ui._remembered import render_memory
 from chaoslab.surfaces.ui._watched import TrialLine
-from chaoslab.surfaces.ui.reader import LIST_S, Reader, campaigns_in
+from chaoslab.surfaces.ui.reader import LIST_S, Reader, find_campaigns
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 COOKIE, HEADER = "chaoslab-ui", "x-chaoslab-ui"
@@ -102,10 +102,10 @@ class PageGuard:
         if request.method != "GET" and request.headers.get(HEADER) is None:
             return PlainTextResponse(f"a page of this server sends {HEADER} with what it asks for\n", 403)
         bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
-        given = request.cookies.get(self._cookie(request)) or bearer
+        token_given = request.cookies.get(self._cookie(request)) or bearer
         if request.url.path.startswith(DOOR):
-            given = request.url.path.removeprefix(DOOR)
-        if not compare_digest(given.encode(), self._token.encode()):
+            token_given = request.url.path.removeprefix(DOOR)
+        if not compare_digest(token_given.encode(), self._token.encode()):
             return PlainTextResponse("wrong or no token: open the address that `chaoslab ui` printed\n", 401)
         return None
 
@@ -136,50 +136,63 @@ class Pages:
             Route("/run/{run}/levers", self.levers),
             Route("/metrics", self.metrics),
             Route("/favicon.ico", lambda _: Response(status_code=204)),
-            *(Route(f"/{name}", _static) for name in ("ui.css", "ui.js", "script.js", "elements.js")),
+            *(Route(f"/{name}", _serve_static) for name in ("ui.css", "ui.js", "script.js", "elements.js")),
         ]
-        said = {LookupError: _lost, KeyError: _lost, OSError: _unreadable, ValueError: _wrong, ImportError: _wrong}
-        handlers: Any = {404: _nothing, 405: _nothing, **said}
+        error_handlers = {
+            LookupError: _answer_lost,
+            KeyError: _answer_lost,
+            OSError: _answer_unreadable,
+            ValueError: _answer_wrong,
+            ImportError: _answer_wrong,
+        }
+        handlers: Any = {404: _answer_nothing, 405: _answer_nothing, **error_handlers}
         return PageGuard(Starlette(routes=routes, exception_handlers=handlers), token=token)
 
     # The list.
 
     async def runs(self, _: Request) -> Response:
         logs = self._reader.logs
-        await _a_moment(lambda: self._reader.found)
-        return _page("ui_runs.html", data=self._list(0), logs=str(logs), memory=(logs / MEMORY).is_file())
+        await _wait_briefly(lambda: self._reader.found)
+        return _render_page("ui_runs.html", data=self._list(0), logs=str(logs), memory=(logs / MEMORY).is_file())
 
     def _list(self, since: int) -> dict[str, Any]:
         version = self._reader.version
         rows = self._reader.since(since)
         return {
             "version": version, "left": self._reader.left, "rows": rows,
-            "campaigns": [brief(each) for each in self._reader.campaigns],
+            "campaigns": [summarize_campaign(campaign) for campaign in self._reader.campaigns],
         }  # fmt: skip
 
     async def runs_events(self, request: Request) -> Response:
         ended = anyio.Event()
 
-        async def told() -> AsyncIterator[dict[str, str]]:
+        async def send_rows() -> AsyncIterator[dict[str, str]]:
             sent, before = _version(request), ""
             while not ended.is_set():
-                found = self._list(sent)
-                key = json.dumps({**found, "rows": [], "version": 0})
-                if found["version"] > sent or key != before:
-                    sent, before = found["version"], key
-                    yield _event(found, found["version"])
-                await asyncio.sleep(LIST_S if found["left"] else POLL_S)
+                list_data = self._list(sent)
+                key = json.dumps({**list_data, "rows": [], "version": 0})
+                if list_data["version"] > sent or key != before:
+                    sent, before = list_data["version"], key
+                    yield _event(list_data, list_data["version"])
+                await asyncio.sleep(LIST_S if list_data["left"] else POLL_S)
 
-        return _stream(told(), ended)
+        return _stream(send_rows(), ended)
 
     # One run.
 
     async def run(self, request: Request) -> Response:
         run = self._reader.run(request.path_params["run"])
-        await _a_moment(lambda: run.whole or len(run.rows) >= PAGE)  # so that the first page is there at once
+        await _wait_briefly(lambda: run.whole or len(run.rows) >= PAGE)  # so that the first page is there at once
         data = {"state": run.state(), "page": self._rows(run.name, {})}
         name = run.name
-        return _page("ui_run.html", data=data, run=name, here=_at(name), outcomes=_outcomes(), map=data["state"]["map"])
+        return _render_page(
+            "ui_run.html",
+            data=data,
+            run=name,
+            here=_run_address(name),
+            outcomes=_describe_outcomes(),
+            map=data["state"]["map"],
+        )
 
     async def run_events(self, request: Request) -> Response:
         name = request.path_params["run"]
@@ -187,7 +200,7 @@ class Pages:
 
         ended = anyio.Event()
 
-        async def told() -> AsyncIterator[dict[str, str]]:
+        async def send_states() -> AsyncIterator[dict[str, str]]:
             sent = _version(request)
             while not ended.is_set():
                 run = self._reader.run(name)  # asked for: it is kept
@@ -196,57 +209,57 @@ class Pages:
                     yield _event(run.state(), sent)
                 await asyncio.sleep(POLL_S)
 
-        return _stream(told(), ended)
+        return _stream(send_states(), ended)
 
     async def trials(self, request: Request) -> Response:
         return JSONResponse(self._rows(request.path_params["run"], request.query_params))
 
-    def _rows(self, name: str, asked: Mapping[str, str]) -> dict[str, Any]:
+    def _rows(self, name: str, options: Mapping[str, str]) -> dict[str, Any]:
         """A page of the trials that fit."""
         rows = [*self._reader.run(name).rows.values()]
-        outcome, text = asked.get("outcome", ""), asked.get("q", "").lower()
-        fault, _, target = asked.get("met", "").rpartition("@")
+        outcome, text = options.get("outcome", ""), options.get("q", "").lower()
+        fault, _, target = options.get("met", "").rpartition("@")
         if outcome:
             rows = [row for row in rows if (row.standing == "bad" if outcome == "!bad" else row.outcome == outcome)]
         if fault:
             rows = [row for row in rows if (fault, target) in row.met]
         if text:
             rows = [row for row in rows if text in " ".join((row.trial, row.prompt, row.why, row.harm)).lower()]
-        if (by := asked.get("sort", "")) in COLUMNS:
-            rows.sort(key=lambda row: _sorted(row, by), reverse=asked.get("down") == "1")
+        if (by := options.get("sort", "")) in COLUMNS:
+            rows.sort(key=lambda row: _sort_key(row, by), reverse=options.get("down") == "1")
         pages = max(1, -(-len(rows) // PAGE))
-        page = min(max(1, _number(asked.get("page"))), pages)
-        shown = [row._asdict() for row in rows[(page - 1) * PAGE : page * PAGE]]
-        return {"rows": shown, "found": len(rows), "page": page, "pages": pages}
+        page = min(max(1, _number(options.get("page"))), pages)
+        page_rows = [row._asdict() for row in rows[(page - 1) * PAGE : page * PAGE]]
+        return {"rows": page_rows, "found": len(rows), "page": page, "pages": pages}
 
     async def trial(self, request: Request) -> Response:
         run, trial = self._reader.run(request.path_params["run"]), request.path_params["trial"]
-        contents = await run_in_threadpool(_story, run.folder, trial)
+        contents = await run_in_threadpool(_load_trial, run.folder, trial)
         keys = [*run.rows]
         at = keys.index(trial) if trial in run.rows else -1
         row = contents.rows[0]
-        return _page(
-            "ui_trial.html", data=stories(contents), run=run.name, trial=trial, row=row,
+        return _render_page(
+            "ui_trial.html", data=build_stories(contents), run=run.name, trial=trial, row=row,
             before=keys[at - 1] if at > 0 else "", after=keys[at + 1] if 0 <= at < len(keys) - 1 else "",
             replay=contents.replay(trial),
-            here=_at(run.name),
+            here=_run_address(run.name),
         )  # fmt: skip
 
     async def log(self, request: Request) -> Response:
         run = self._reader.run(request.path_params["run"])
         names, name = [path.name for path in log_files(run.folder)], run.name
-        return _page("ui_log.html", data={}, run=name, here=_at(name), logs=names)
+        return _render_page("ui_log.html", data={}, run=name, here=_run_address(name), logs=names)
 
     async def tail(self, request: Request) -> Response:
         folder = self._reader.folder(request.path_params["run"])
         path = next((path for path in log_files(folder) if path.name == request.path_params["log"]), None)
         if path is None:
             raise LookupError(f"there is no log {line(request.path_params['log'], 100)}")
-        return JSONResponse({"lines": await run_in_threadpool(_tail, path)})
+        return JSONResponse({"lines": await run_in_threadpool(_read_tail, path)})
 
     async def report(self, request: Request) -> Response:
         folder = self._reader.folder(request.path_params["run"])
-        text = await run_in_threadpool(_report, folder)
+        text = await run_in_threadpool(_render_report, folder)
         name = f"{folder.name}-report.html"
         headers = {"content-disposition": f"attachment; filename*=UTF-8''{quote(name)}"}
         return HTMLResponse(text, headers=headers)
@@ -261,44 +274,46 @@ class Pages:
     # What lies beside the runs.
 
     async def campaign(self, request: Request) -> Response:
-        return _page("ui_campaign.html", data={}, name=self._campaign(request).name)
+        return _render_page("ui_campaign.html", data={}, name=self._campaign(request).name)
 
     async def campaign_state(self, request: Request) -> Response:
         folder = self._campaign(request)
-        apart = f"{folder.name}:" if folder != self._reader.logs else ""
-        rows = [row for row in self._reader.since(0) if row["run"].startswith(apart)]
+        prefix = f"{folder.name}:" if folder != self._reader.logs else ""
+        rows = [row for row in self._reader.since(0) if row["run"].startswith(prefix)]
         rows.sort(key=lambda row: (bool(row.get("going")), row["run"]), reverse=True)
-        return JSONResponse({**await run_in_threadpool(state, folder), "runs": rows[:LATEST]})
+        return JSONResponse({**await run_in_threadpool(describe_campaign, folder), "runs": rows[:LATEST]})
 
     async def campaign_act(self, request: Request) -> Response:
-        from chaoslab.campaigns.running import act
+        from chaoslab.campaigns.running import run_action
 
         folder, do = self._campaign(request), request.path_params["do"]
-        return JSONResponse({"said": f"{folder.name}: {act(folder, do, f'somebody asked for {do} in the pages')}"})
+        return JSONResponse(
+            {"said": f"{folder.name}: {run_action(folder, do, f'somebody asked for {do} in the pages')}"}
+        )
 
     def _campaign(self, request: Request) -> Path:
         name = request.path_params["name"]
-        found = next((folder for folder in campaigns_in(self._reader.logs) if folder.name == name), None)
-        if found is None:
+        folder_found = next((folder for folder in find_campaigns(self._reader.logs) if folder.name == name), None)
+        if folder_found is None:
             raise LookupError(f"there is no campaign {line(name, 100)} in {self._reader.logs}")
-        return found
+        return folder_found
 
     async def memory(self, request: Request) -> Response:
-        found = await run_in_threadpool(shown, self._reader.logs, request.query_params.get("subject", ""))
-        return _page("ui_memory.html", data={}, logs=str(self._reader.logs), **found)
+        memory_data = await run_in_threadpool(render_memory, self._reader.logs, request.query_params.get("subject", ""))
+        return _render_page("ui_memory.html", data={}, logs=str(self._reader.logs), **memory_data)
 
     # Acts.
 
     async def steer(self, request: Request) -> Response:
-        folder, asked = self._reader.folder(request.path_params["run"]), await _body(request)
-        return JSONResponse({"said": "; ".join(await run_in_threadpool(steer, folder, [str(asked.get("do", ""))]))})
+        folder, body = self._reader.folder(request.path_params["run"]), await _read_body(request)
+        return JSONResponse({"said": "; ".join(await run_in_threadpool(steer, folder, [str(body.get("do", ""))]))})
 
     async def levers(self, request: Request) -> Response:
         """The state of a gateway's levers, which its log does not tell."""
         folder = self._reader.folder(request.path_params["run"])
-        if (found := await run_in_threadpool(of_gateway, folder)) is None:
+        if (gateway_state := await run_in_threadpool(read_gateway_state, folder)) is None:
             raise LookupError(f"{folder.name} has no levers: it is over, or was begun without --levers")
-        return JSONResponse(found)
+        return JSONResponse(gateway_state)
 
     async def metrics(self, _: Request) -> Response:
         from chaoslab.base.prometheus import CONTENT_TYPE
@@ -307,7 +322,7 @@ class Pages:
         return Response(text, media_type=CONTENT_TYPE)
 
 
-def _story(folder: Path, trial: str) -> Contents:
+def _load_trial(folder: Path, trial: str) -> Contents:
     """One trial of a run as a report has it, without reading the others. Raises LookupError: there is no such trial."""
     history = stories_of(folder, [trial, None])
     history.rulings = Rulings.read(folder)
@@ -316,41 +331,43 @@ def _story(folder: Path, trial: str) -> Contents:
     return Contents.of(history, where=str(folder))
 
 
-def _report(folder: Path) -> str:
+def _render_report(folder: Path) -> str:
     contents = Contents.read(str(folder), where=str(folder))
     return formats.files("html", contents)[html.FILE]
 
 
-def _tail(path: Path) -> list[str]:
+def _read_tail(path: Path) -> list[str]:
     """The last lines of a log."""
-    with files.opened(path) as file:
+    with files.open_regular(path) as file:
         size = file.seek(0, 2)
         file.seek(max(0, size - TAIL * LINE))
-        found = file.read(TAIL * LINE).split(b"\n")
-    whole = found if size <= TAIL * LINE else found[1:]
-    return [visible(text.decode("utf-8", "replace"), LINE) for text in whole[-TAIL - 1 :] if text]
+        chunks = file.read(TAIL * LINE).split(b"\n")
+    whole_lines = chunks if size <= TAIL * LINE else chunks[1:]
+    return [make_visible(text.decode("utf-8", "replace"), LINE) for text in whole_lines[-TAIL - 1 :] if text]
 
 
-def _sorted(row: TrialLine, by: str) -> tuple[Any, ...]:
+def _sort_key(row: TrialLine, by: str) -> tuple[Any, ...]:
     value = getattr(row, by)
     if by == "outcome":
         return (SEVERITY.index(value),)
     if by == "trial":
-        return tuple((part.isdigit(), int(part) if part.isdigit() else part) for part in _parts(value))
+        return tuple((piece.isdigit(), int(piece) if piece.isdigit() else piece) for piece in _split_digits(value))
     return (value is not None, value) if value is None or by in ("seconds", "calls", "failed") else (True, str(value))
 
 
-def _parts(text: str) -> Iterator[str]:
+def _split_digits(text: str) -> Iterator[str]:
     import re
 
-    return (part for part in re.split(r"(\d{1,18})", text) if part)
+    return (piece for piece in re.split(r"(\d{1,18})", text) if piece)
 
 
-def _outcomes() -> list[dict[str, str]]:
-    return [{"name": str(each), "word": word(each), "glyph": glyph(each)} for each in SEVERITY]
+def _describe_outcomes() -> list[dict[str, str]]:
+    return [
+        {"name": str(outcome), "word": outcome_word(outcome), "glyph": outcome_glyph(outcome)} for outcome in SEVERITY
+    ]
 
 
-def _at(name: str) -> str:
+def _run_address(name: str) -> str:
     """The address of a run's page."""
     return f"/run/{quote(name)}"
 
@@ -365,7 +382,7 @@ def _version(request: Request) -> int:
     return _number(text) if text else 0
 
 
-async def _a_moment(ready: Callable[[], bool]) -> None:
+async def _wait_briefly(ready: Callable[[], bool]) -> None:
     """Waits a little for what the reader is about to have."""
     for _ in range(FIRST):
         if not ready():
@@ -381,64 +398,66 @@ def _event(data: dict[str, Any], version: int) -> dict[str, str]:
     return {"data": json.dumps(data, separators=(",", ":")), "id": str(version)}
 
 
-def _page(template: str, *, data: dict[str, Any], **given: Any) -> Response:
-    text = html.page(template, data=embedded(data), words=embedded({"outcomes": _outcomes()}), **given)
+def _render_page(template: str, *, data: dict[str, Any], **variables: Any) -> Response:
+    text = html.render_page(
+        template, data=embed_json(data), words=embed_json({"outcomes": _describe_outcomes()}), **variables
+    )
     return HTMLResponse(text, headers={"content-security-policy": POLICY})
 
 
-async def _static(request: Request) -> Response:
+async def _serve_static(request: Request) -> Response:
     name = request.url.path.removeprefix("/")
     if name == "ui.css":
-        return Response(html.styles(name), media_type="text/css")
-    return Response(html.text(name), media_type="text/javascript")
+        return Response(html.build_styles(name), media_type="text/css")
+    return Response(html.read_asset(name), media_type="text/javascript")
 
 
-async def _body(request: Request) -> dict[str, Any]:
+async def _read_body(request: Request) -> dict[str, Any]:
     data = b""
-    async for part in request.stream():
-        data += part
+    async for chunk in request.stream():
+        data += chunk
         if len(data) > BODY_MAX:
             raise ValueError("that is more than any page of this server sends")
-    found = json.loads(data or b"{}")
-    if not isinstance(found, dict):
+    content = json.loads(data or b"{}")
+    if not isinstance(content, dict):
         raise ValueError("it should be a JSON object")
-    return found
+    return content
 
 
-async def _lost(_: Request, error: Exception) -> Response:
+async def _answer_lost(_: Request, error: Exception) -> Response:
     return PlainTextResponse(f"{error.args[0] if error.args else error}\n", 404)
 
 
-async def _nothing(_: Request, error: Exception) -> Response:
+async def _answer_nothing(_: Request, error: Exception) -> Response:
     return PlainTextResponse("there is nothing at this address\n", getattr(error, "status_code", 404))
 
 
-async def _unreadable(_: Request, error: Exception) -> Response:
+async def _answer_unreadable(_: Request, error: Exception) -> Response:
     assert isinstance(error, OSError)
     return PlainTextResponse(f"{error.filename or 'a log'} cannot be read: {error.strerror or error}\n", 503)
 
 
-async def _wrong(_: Request, error: Exception) -> Response:
+async def _answer_wrong(_: Request, error: Exception) -> Response:
     return PlainTextResponse(f"{error}\n", 400)
 
 
-def bound(host: str, port: int) -> socket.socket:
+def open_socket(host: str, port: int) -> socket.socket:
     """A socket at this place. Raises OSError: it is in use."""
-    held = socket.socket()
-    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        held.bind((host, port))
-        held.listen(128)
+        listener.bind((host, port))
+        listener.listen(128)
     except OSError:
-        held.close()
+        listener.close()
         raise
-    return held
+    return listener
 
 
-async def serve(held: socket.socket, reader: Reader, *, token: str, metrics: Callable[[list[str]], str]) -> None:
+async def serve(listener: socket.socket, reader: Reader, *, token: str, metrics: Callable[[list[str]], str]) -> None:
     """Serves at this socket until SIGINT or SIGTERM."""
     pages = Pages(reader, metrics)
     config = uvicorn.Config(pages.app(token), log_level="warning", lifespan="off", timeout_graceful_shutdown=2)
     server = uvicorn.Server(config)
     with suppress(KeyboardInterrupt):
-        await server.serve(sockets=[held])
+        await server.serve(sockets=[listener])

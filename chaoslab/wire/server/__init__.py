@@ -62,16 +62,16 @@ async def serve(
 
 async def _listen(connection: Callable[[], asyncio.Protocol], host: str, port: int) -> "list[Listener]":
     """A listener for each address of the host. These may use the files kept in reserve."""
-    from chaoslab.wire.server._listener import PORT_MAX, Listener, listening
+    from chaoslab.wire.server._listener import PORT_MAX, Listener, open_sockets
 
     if not 0 <= port <= PORT_MAX:  # uvloop would take it modulo 65536
         raise ValueError(f"port {port} should be from 0 to {PORT_MAX}")
     try:
-        return [Listener(one, connection, reserve=0) for one in await listening(host, port)]
+        return [Listener(listener, connection, reserve=0) for listener in await open_sockets(host, port)]
     except OSError as error:
         reason = error.strerror or str(error)
-        where = f"nobody can listen on {host}:{port}"
-        raise OSError(error.errno, f"{where}: {reason.lower()}; give another host or port") from None
+        address = f"nobody can listen on {host}:{port}"
+        raise OSError(error.errno, f"{address}: {reason.lower()}; give another host or port") from None
 
 
 async def _configure(catalog: "Catalog", config: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from chaoslab.base.dice import Dice
-from chaoslab.base.jsonable import shown
+from chaoslab.base.jsonable import show_value
 from chaoslab.wire import lane_names, toxics
 from chaoslab.wire.server._listener import Dials, same_place, split_address
 from chaoslab.wire.server.end import Attached
@@ -36,9 +36,9 @@ class ApiError(Exception):
 class PopulateError(ApiError):
     """Some of a list of proxies could not be made. `made` are those that were."""
 
-    def __init__(self, error: ApiError, made: list[Proxy]) -> None:
+    def __init__(self, error: ApiError, proxies: list[Proxy]) -> None:
         super().__init__(error.status, error.message)
-        self.made = made
+        self.made = proxies
 
 
 class ProxyBody(msgspec.Struct):
@@ -125,17 +125,17 @@ class Catalog:
     async def populate(self, body: bytes) -> list[Proxy]:
         """Makes all these proxies. One that exists already, with the same addresses, is left as it is. Raises
         PopulateError: the first that failed, and those made before."""
-        made: list[Proxy] = []
+        proxies: list[Proxy] = []
         try:
             wishes = read_body(body, list[ProxyBody])
             for number, wish in enumerate(wishes, start=1):
                 _require(wish, at=f" at proxy {number}")
             async with self._changing:
                 for wish in wishes:
-                    made.append(await self._make_or_keep(wish))
+                    proxies.append(await self._make_or_keep(wish))
         except ApiError as error:
-            raise PopulateError(error, made) from error
-        return made
+            raise PopulateError(error, proxies) from error
+        return proxies
 
     async def reset(self) -> None:
         """Enables every proxy and removes every toxic."""
@@ -167,7 +167,7 @@ class Catalog:
         except LookupError:
             raise ApiError(400, "invalid toxic type") from None
         name = wish.name or f"{type_}_{stream}"
-        if any(other.name == name for other in proxy.toxics):
+        if any(existing.name == name for existing in proxy.toxics):
             raise ApiError(409, "toxic already exists")
         toxicity = 1.0 if wish.toxicity is None else wish.toxicity
         attached = Attached(name, type_, stream, toxicity, _with_attributes(plain, wish.attributes))
@@ -217,10 +217,10 @@ def read_body(body: bytes, kind: type[T]) -> T:
     return kind() if value is None else value
 
 
-def _with_attributes(toxic: Toxic, given: Mapping[str, Any] | None) -> Toxic:
+def _with_attributes(toxic: Toxic, stated: Mapping[str, Any] | None) -> Toxic:
     """The toxic with these attributes in place of its own. Raises ApiError: 400, one is no integer."""
-    names = {one.name for one in fields(toxic)}
-    changed = {name: value for name, value in (given or {}).items() if name in names and value is not None}
+    names = {attribute.name for attribute in fields(toxic)}
+    changed = {name: value for name, value in (stated or {}).items() if name in names and value is not None}
     for name, value in changed.items():
         if type(value) is not int or value not in INT64:
             raise ApiError(400, f"bad request body: the attribute {name} should be an integer of 64 bits")
@@ -239,16 +239,16 @@ def _warn_of_ignored(wish: ProxyBody) -> None:
     name, upstream = _require(wish)
     if wish.toxics:
         path = f"/proxies/{name}/toxics"
-        _warn(f"the toxics of the proxy {shown(name)} are ignored: add them with POST {shown(path)}")
+        _warn(f"the toxics of the proxy {show_value(name)} are ignored: add them with POST {show_value(path)}")
     try:
         split_address(upstream)
     except ValueError:
-        _warn(f"the upstream {shown(upstream)} is no host:port, so that every connection to it just ends")
+        _warn(f"the upstream {show_value(upstream)} is no host:port, so that every connection to it just ends")
 
 
-def _warn(words: str) -> None:
+def _warn(message: str) -> None:
     with contextlib.suppress(OSError, ValueError):  # stderr may be closed
-        print(f"toxiproxy: {words}", file=sys.stderr, flush=True)
+        print(f"toxiproxy: {message}", file=sys.stderr, flush=True)
 
 
 async def _start(proxy: Proxy) -> None:

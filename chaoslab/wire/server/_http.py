@@ -127,9 +127,9 @@ class Connection(asyncio.Protocol):
     def _refuse(self, status: int) -> None:
         """Refuses what is no request, and hangs up once the client has read it."""
         if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            words = f"{status} {phrase(status)}".encode()
+            message = f"{status} {phrase(status)}".encode()
             headers = {"Content-Type": "text/plain; charset=utf-8", "Connection": "close"}
-            self._respond(RestResponse(status, words, headers))
+            self._respond(RestResponse(status, message, headers))
         if self._transport.is_closing() or self._http.trailing_data[1]:
             self._transport.close()
         else:

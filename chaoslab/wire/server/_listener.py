@@ -39,10 +39,10 @@ async def resolve(address: str) -> tuple[str, int]:
     with contextlib.suppress(ValueError):  # a name, whose lookup may take long
         return str(ipaddress.ip_address(host)), port
     try:
-        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        addresses = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except UnicodeError:  # a label that is empty or too long
         raise ValueError(f"lookup {host}: no such host") from None
-    family_first = sorted(found, key=lambda entry: entry[0] != socket.AF_INET)
+    family_first = sorted(addresses, key=lambda entry: entry[0] != socket.AF_INET)
     return str(family_first[0][4][0]), port
 
 
@@ -53,19 +53,19 @@ async def bind(listen: str) -> socket.socket:
     return _listening(family, (host, port), v6_only=host != "::")
 
 
-async def listening(host: str, port: int) -> list[socket.socket]:
+async def open_sockets(host: str, port: int) -> list[socket.socket]:
     """A socket for each address of the host, or for every interface if the host is empty. Raises OSError: there is no
     such address, or it is taken."""
-    found = await asyncio.get_running_loop().getaddrinfo(
+    bound = await asyncio.get_running_loop().getaddrinfo(
         host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )
     sockets: list[socket.socket] = []
     try:
-        for family, _, _, _, address in dict.fromkeys(found):
+        for family, _, _, _, address in dict.fromkeys(bound):
             sockets.append(_listening(family, address))
     except OSError:
-        for one in sockets:
-            one.close()
+        for socket_ in sockets:
+            socket_.close()
         raise
     return sockets
 
@@ -168,8 +168,8 @@ class Listener:
             import resource
         except ImportError:  # Windows, where there is no such limit
             return False
-        most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        if most == resource.RLIM_INFINITY:
+        files_max, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if files_max == resource.RLIM_INFINITY:
             return False
         try:
             next_file = os.dup(self._socket.fileno())
@@ -177,16 +177,16 @@ class Listener:
             return True
         os.close(next_file)
         promised = 0 if self._dials is None else self._dials.count + len(self._beginning)
-        return next_file + promised >= most - min(self._reserve, most // 4)
+        return next_file + promised >= files_max - min(self._reserve, files_max // 4)
 
-    def _wait(self, why: str) -> None:
+    def _wait(self, reason: str) -> None:
         self._loop.remove_reader(self._socket.fileno())
         self._pause = self._loop.call_later(PAUSE_S, self._go_on)
         if not Listener._said:
             Listener._said = True
             remedy = "new connections wait until others are closed; raise the limit of open files (ulimit -n)"
             with contextlib.suppress(OSError, ValueError):  # stderr may be closed
-                print(f"toxiproxy: {why.lower()}: {remedy}; this is said once", file=sys.stderr, flush=True)
+                print(f"toxiproxy: {reason.lower()}: {remedy}; this is said once", file=sys.stderr, flush=True)
 
     def _go_on(self) -> None:
         self._pause = None

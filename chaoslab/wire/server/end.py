@@ -347,9 +347,9 @@ class ProxyEnd(asyncio.Protocol):
             self._inside -= len(item)
             peer.transport.write(item)
 
-    def _deliver_end(self, how: Signal) -> None:
+    def _deliver_end(self, signal: Signal) -> None:
         self.stop()
-        if how is Signal.RESET:
+        if signal is Signal.RESET:
             self._link.rude = True
         if self._link.rude:
             self.peer.abort(rudely=True)  # its loss then reaches this end through the other direction's toxics

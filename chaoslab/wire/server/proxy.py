@@ -94,7 +94,7 @@ class Link:
         elif hit:
             toxics = self._owner.toxics
             last = opening or toxic is toxics[-1]
-            before = None if last else {other.name for other in toxics[: toxics.index(toxic)]}
+            before = None if last else {attached.name for attached in toxics[: toxics.index(toxic)]}
             end.insert(toxic, dice("pipe"), before)
         else:
             end.take_out(toxic.name, spared=True)

@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from chaoslab.base.web_pages import refused
+from chaoslab.base.web_pages import find_refusal
 from chaoslab.wire.server._catalog import ApiError, Catalog, PopulateError
 
 VERSION = "2.12.0"
@@ -54,8 +54,8 @@ async def answer(catalog: Catalog, request: RestRequest, *, within_s: float = AN
         return RestResponse(405)
     if any(agent.startswith(BROWSER) for agent in request.user_agents):
         response = _plain(403, "User agent not allowed\n")
-    elif why := refused(request.host, request.origin):
-        response = _plain(403, f"{why.capitalize()}\n")
+    elif reason := find_refusal(request.host, request.origin):
+        response = _plain(403, f"{reason.capitalize()}\n")
     else:
         try:
             async with asyncio.timeout(within_s):
@@ -120,11 +120,11 @@ async def _delete_toxic(catalog: Catalog, request: RestRequest, proxy: str, toxi
 
 async def _populate(catalog: Catalog, request: RestRequest) -> RestResponse:
     try:
-        made = await catalog.populate(request.body)
+        populated = await catalog.populate(request.body)
     except PopulateError as error:
         proxies = [proxy.to_json() for proxy in error.made] or None
         return _json(error.status, {"error": error.message, "status": error.status, "proxies": proxies})
-    return _json(201, {"proxies": [proxy.to_json() for proxy in made] or None})
+    return _json(201, {"proxies": [proxy.to_json() for proxy in populated] or None})
 
 
 async def _reset(catalog: Catalog, request: RestRequest) -> RestResponse:  # noqa: ARG001

@@ -39,12 +39,12 @@ class Alarm:
 
     __slots__ = ("number", "when", "worker")
 
-    def __init__(self, when: float, number: int, worker: Worker) -> None:
-        self.when, self.number = when, number
+    def __init__(self, due_s: float, number: int, worker: Worker) -> None:
+        self.when, self.number = due_s, number
         self.worker: Worker | None = worker
 
-    def __lt__(self, other: "Alarm") -> bool:
-        return (self.when, self.number) < (other.when, other.number)
+    def __lt__(self, another: "Alarm") -> bool:
+        return (self.when, self.number) < (another.when, another.number)
 
 
 class WorkerTimer:
@@ -63,11 +63,11 @@ class WorkerTimer:
         self._ready: deque[Worker] = deque()
         self._called = False  # the next turn is scheduled
 
-    def call(self, worker: Worker, when: float | None) -> None:
+    def call(self, worker: Worker, due_s: float | None) -> None:
         """Schedules the worker for that moment and no other. None cancels it."""
         alarm = worker.alarm
         if alarm is not None:
-            if alarm.when == when:
+            if alarm.when == due_s:
                 return
             worker.alarm = alarm.worker = None
             # counts a cancelled alarm. Cancelled alarms are removed once they are more than those that stand.
@@ -76,12 +76,12 @@ class WorkerTimer:
                 self._alarms = [alarm for alarm in self._alarms if alarm.worker is not None]
                 heapify(self._alarms)
                 self._stale = 0
-        if when is None:
+        if due_s is None:
             return
-        if when <= self.now_s() + (self._soon_s if worker.hurried else 0.0):
+        if due_s <= self.now_s() + (self._soon_s if worker.hurried else 0.0):
             self._queue(worker)  # turn by turn until it is time, if it is not
             return
-        worker.alarm = alarm = Alarm(when, next(self._numbers), worker)
+        worker.alarm = alarm = Alarm(due_s, next(self._numbers), worker)
         heappush(self._alarms, alarm)
         if self._alarms[0] is alarm:
             self._set_timer()
@@ -135,12 +135,12 @@ class WorkerTimer:
     def _turn(self) -> None:
         """Does a bounded amount of work, one worker after the other; the rest in the next turn of the loop."""
         self._called = True  # workers queued meanwhile wait for the next turn
-        left = TURN_PIECES
+        room = TURN_PIECES
         limit = self.now_s()
-        while self._ready and left > 0:
+        while self._ready and room > 0:
             worker = self._ready.popleft()
             worker.ready = False
-            left -= 1 + worker.work(limit, min(left, SHARE_PIECES))
+            room -= 1 + worker.work(limit, min(room, SHARE_PIECES))
         self._called = bool(self._ready)
         if self._called:
             asyncio.get_running_loop().call_soon(self._turn)

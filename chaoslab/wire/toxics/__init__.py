@@ -32,5 +32,5 @@ def types() -> tuple[str, ...]:
 
 def load(name: str) -> type[Toxic]:
     """The toxic of that type. Raises LookupError: no such type."""
-    found: type[Toxic] = registry.load(GROUP, name)
-    return found
+    class_: type[Toxic] = registry.load(GROUP, name)
+    return class_

@@ -46,7 +46,7 @@ class _Silence:
         elif self._timeout_s:
             self._end = Timed(timed.at + self._timeout_s, Signal.END)
 
-    def poll(self, now: float, most: int = BOUNDLESS) -> list[Timed]:  # noqa: ARG002 - there is one item at most
+    def poll(self, now: float, count_max: int = BOUNDLESS) -> list[Timed]:  # noqa: ARG002 - there is one item at most
         if self._over or now < self._end.at:
             return []
         self._over = True

@@ -68,7 +68,7 @@ def _environ(
     path, _, query = target.decode("latin-1").partition("?")
     host, _, port = name.rpartition(":")
     environ: dict[str, Any] = {
-        **_FIXED, "REQUEST_METHOD": method, "PATH_INFO": _unquoted(path), "QUERY_STRING": query,
+        **_FIXED, "REQUEST_METHOD": method, "PATH_INFO": _unquote_path(path), "QUERY_STRING": query,
         "SERVER_NAME": host, "SERVER_PORT": port, "wsgi.input": None, "wsgi.errors": None,
         "CONTENT_LENGTH": str(size), RAW: None,
     }  # fmt: skip
@@ -86,7 +86,7 @@ def _field(header: bytes) -> str:
     return name if name in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{name}"
 
 
-def _unquoted(path: str) -> str:
+def _unquote_path(path: str) -> str:
     """The path's bytes, unquoted, as Latin-1, which WSGI requires."""
     if "%" not in path:
         return path
@@ -106,12 +106,12 @@ class Broken(Exception):
 FAILED = b"Internal Server Error"
 
 
-def own(words: bytes) -> list[tuple[str, str]]:
+def server_fields(body: bytes) -> list[tuple[str, str]]:
     """The headers of an answer of the server's own."""
-    return [("content-length", str(len(words))), ("content-type", "text/plain"), ("connection", "close")]
+    return [("content-length", str(len(body))), ("content-type", "text/plain"), ("connection", "close")]
 
 
-def blame(target: bytes, name: str) -> None:
+def log_app_error(target: bytes, name: str) -> None:
     """Logs the application's error, where a real server shows it."""
     logging.getLogger(__name__).exception("while serving %s at %s", target.decode("latin-1"), name)
 
@@ -126,11 +126,11 @@ class AnswerListener(Protocol):
     def streams(self, status: int, fields: list[tuple[str, str]]) -> bool:
         """Tells, before the first part, if the body is to be passed on in parts."""
 
-    def part(self, data: bytes) -> bool:
+    def part(self, piece: bytes) -> bool:
         """Takes a part; False if nobody reads any more."""
 
 
-def answered_to(
+def answer_request(
     listener: AnswerListener,
     app: Wsgi,
     method: str,
@@ -150,8 +150,8 @@ def answered_to(
             status, fields = started[0]
             streamed = listener.streams(int(status[:3]), fields)
             if streamed:
-                for part in itertools.chain((first,), rest):
-                    if part and not listener.part(part):
+                for piece in itertools.chain((first,), rest):
+                    if piece and not listener.part(piece):
                         return None
             else:
                 reply = int(status[:3]), fields, first + b"".join(rest)
@@ -159,10 +159,10 @@ def answered_to(
         raise
     except BaseException as error:  # noqa: BLE001 - also errors after the whole answer, which do not change it
         let_through(error)
-        blame(target, name)
+        log_app_error(target, name)
         if streamed:
             raise Broken("closed") from None
-    return None if streamed else reply or (500, own(FAILED), FAILED)
+    return None if streamed else reply or (500, server_fields(FAILED), FAILED)
 
 
 class OpenedAnswer:
@@ -208,7 +208,7 @@ class OpenedAnswer:
             yield from filter(None, itertools.chain((self._first,), self._rest))
         except BaseException as error:  # noqa: BLE001 - the application's own
             let_through(error)
-            blame(self._target, self._name)
+            log_app_error(self._target, self._name)
             raise Failure("closed") from None
         finally:
             self.close()
@@ -219,8 +219,8 @@ class OpenedAnswer:
             self._stack.close()
         except BaseException as error:  # noqa: BLE001 - the application's own
             let_through(error)
-            blame(self._target, self._name)
+            log_app_error(self._target, self._name)
 
     def _fail(self) -> None:
-        blame(self._target, self._name)
-        self.status, self.fields, self._first, self._rest = 500, own(FAILED), FAILED, iter(())
+        log_app_error(self._target, self._name)
+        self.status, self.fields, self._first, self._rest = 500, server_fields(FAILED), FAILED, iter(())

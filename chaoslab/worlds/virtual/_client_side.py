@@ -13,7 +13,7 @@ from chaoslab.base.user_line import user_line
 from chaoslab.core.fault import BrokenFault
 from chaoslab.seams.services.aside import attempt_aside
 from chaoslab.seams.services.line import AppAnswer, ClientEnd, StreamView
-from chaoslab.seams.services.messages import Fields, HttpRequest, cutter, in_parts
+from chaoslab.seams.services.messages import Fields, HttpRequest, in_parts, make_cutter
 from chaoslab.seams.services.seam import ServiceAttempt, ServiceSeam
 from chaoslab.worlds.virtual.machine import Waiter
 from chaoslab.worlds.virtual.network import TRIP_S, Gate, NetworkEnd
@@ -99,13 +99,13 @@ class ClientSide:
         for exchange in self._open:
             exchange.attempt.waited()
 
-    def over(self, how: str) -> None:
+    def over(self, end_kind: str) -> None:
         if self._how:
             return
-        self._how = how
+        self._how = end_kind
         self._seam.outages.closed(self._name, self)
         while self._open:
-            self._open.popleft().over(how)
+            self._open.popleft().over(end_kind)
         if self._waiter is not None:
             self._waiter.wake()
 
@@ -131,13 +131,13 @@ class _Exchange:
     def _begun(self, status: int, fields: Fields) -> None:
         self._answer = status, fields, []
         if in_parts(fields):
-            self._stream = StreamView(self.attempt.began_s, cutter(status, fields))
+            self._stream = StreamView(self.attempt.began_s, make_cutter(status, fields))
 
-    def _part(self, part: bytes) -> None:
+    def _part(self, piece: bytes) -> None:
         if self._answer is not None:
-            self._answer[2].append(part)
+            self._answer[2].append(piece)
             if self._stream is not None:
-                self._stream.took(part, self._machine.now)
+                self._stream.took(piece, self._machine.now)
 
     def _reader(self) -> h11.Connection:
         http = h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_MAX)
@@ -163,12 +163,12 @@ class _Exchange:
             self._ended("garbled" if data else "closed")  # the latter: the end came too soon
         return b""
 
-    def over(self, how: str) -> None:
+    def over(self, end_kind: str) -> None:
         """Takes the end of the connection. It is also the end of a body whose length nobody stated."""
-        if how == "closed" and not self.whole:
+        if end_kind == "closed" and not self.whole:
             self._read(b"")
         if not self.whole:
-            self._ended(how)
+            self._ended(end_kind)
 
     def _ended(self, error: str | None) -> None:
         self.whole, answer = True, None
@@ -189,6 +189,6 @@ def _raise(error: BaseException) -> None:
     raise error
 
 
-def gate(seam: ServiceSeam, name: str) -> Gate:
+def make_gate(seam: ServiceSeam, name: str) -> Gate:
     """The decision on a connection to a watched service, for `Network.gates`."""
     return partial(seam.refusals.refused, name, TRIP_S)

@@ -88,37 +88,37 @@ class Lock(metaclass=_Either):
         waiter = Waiter(machine)
         self._waiters.append(waiter)
         try:
-            given = waiter.park(self._held_by, None if timeout < 0 else machine.now + timeout)
+            is_given = waiter.park(self._held_by, None if timeout < 0 else machine.now + timeout)
         except BaseException:
             if waiter.woken:  # given to a thread that is ending
                 self._free()
             elif not waiter.strand.killed:  # else it may have been passed over
                 self._waiters.remove(waiter)
             raise
-        if not given:
+        if not is_given:
             self._waiters.remove(waiter)
-        return given
+        return is_given
 
     def release(self) -> None:
         self._free()
 
     def _free(self) -> None:
-        waiters, given = self._waiters, False
+        waiters, is_given = self._waiters, False
         try:
-            while waiters and not given:
+            while waiters and not is_given:
                 waiter = waiters[0]
-                given = waiter.wake()
+                is_given = waiter.wake()
                 waiters.popleft()
                 self._holder = waiter.strand
         finally:
-            if not given:
+            if not is_given:
                 self._holder = None
                 self._inner.release()
 
     def let_go(self, machine: Machine) -> None:
         """Takes the lock from a thread of the machine that was left behind or killed, and out of the wait of such
         threads."""
-        for waiter in [one for one in self._waiters if one.machine is machine]:
+        for waiter in [candidate for candidate in self._waiters if candidate.machine is machine]:
             if machine.stopping or waiter.strand.killed:
                 self._waiters.remove(waiter)
         holder = self._holder

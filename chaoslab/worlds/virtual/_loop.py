@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from chaoslab.worlds.virtual import _tls
 from chaoslab.worlds.virtual._sockets import VirtualSocket
-from chaoslab.worlds.virtual._standstill import wait_text
+from chaoslab.worlds.virtual._standstill import describe_frames
 from chaoslab.worlds.virtual._transport import VirtualServer, VirtualTransport
 from chaoslab.worlds.virtual.context import Unsupported, here, world
 from chaoslab.worlds.virtual.machine import Waiter
@@ -95,11 +95,11 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def finish(self) -> None:
         """Cancels the remaining tasks, lets them end, and waits for the threads of its executor, like `asyncio.run`."""
-        left = asyncio.all_tasks(self)
-        for task in left:
+        tasks = asyncio.all_tasks(self)
+        for task in tasks:
             task.cancel()
-        if left:
-            self.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+        if tasks:
+            self.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
         if self._is_bare() and self.machine.is_idle_until(self.machine.now):
             self._asyncgens_shutdown_called = self._executor_shutdown_called = True
         else:
@@ -107,13 +107,13 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def _is_bare(self) -> bool:
         """True if it has nothing to run and nothing to shut down."""
-        held: Any = self
-        return not (held._ready or held._scheduled or held._asyncgens) and held._default_executor is None
+        loop: Any = self
+        return not (loop._ready or loop._scheduled or loop._asyncgens) and loop._default_executor is None
 
     def is_alone(self) -> bool:
         """True if the running task is the only one, and nothing else is scheduled."""
-        held: Any = self
-        due = any(not handle._cancelled for handle in (*held._ready, *held._scheduled))
+        loop: Any = self
+        due = any(not handle._cancelled for handle in (*loop._ready, *loop._scheduled))
         return not due and (
             self._named == 1 or len(asyncio.all_tasks(self)) == 1
         )  # the latter goes through all there are
@@ -182,7 +182,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def _shake_hands(self, context: Any, end: NetworkEnd, close: Callable[[], object]) -> None:
         """Makes a client's handshake; closes the connection if that fails, with `ssl.SSLError`."""
         try:
-            _tls.check(context, self._world.network.gates.get(end.peer_address))
+            _tls.check_handshake(context, self._world.network.gates.get(end.peer_address))
         except OSError:
             close()
             raise
@@ -195,8 +195,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
         if sock is not None:
             raise Unsupported("a server of this kind", "let it listen by host and port")
         host = host[0] if isinstance(host, list | tuple) and host else host
-        place = str(host) if host and host != "0.0.0.0" else "127.0.0.1"
-        server = VirtualServer(self, self._world.network, place, int(port or 0), protocol_factory, ssl)
+        address = str(host) if host and host != "0.0.0.0" else "127.0.0.1"
+        server = VirtualServer(self, self._world.network, address, int(port or 0), protocol_factory, ssl)
         self._servers.append(server)
         return server
 
@@ -252,21 +252,21 @@ class VirtualLoop(asyncio.BaseEventLoop):
         transport.begin()
 
     async def sock_connect(self, sock: Any, address: Any) -> None:
-        done = self.create_future()
+        connected = self.create_future()
 
-        def found(outcome: NetworkEnd | OSError) -> None:
+        def on_dialled(outcome: NetworkEnd | OSError) -> None:
             if isinstance(outcome, OSError):
-                self.tell(settle, done, None, outcome)
-            elif done.cancelled() or self.is_closed():  # the caller has given up
+                self.tell(settle_future, connected, None, outcome)
+            elif connected.cancelled() or self.is_closed():  # the caller has given up
                 outcome.close()
             else:
-                self.tell(settle, done, outcome, None)
+                self.tell(settle_future, connected, outcome, None)
 
         host, port = address[:2]
         if self._world.network.address_of(str(host)) != host:
             host = self._world.resolve(host, port)[0][4][0]
-        self._world.network.dial(self._world.known((host, port)), found)
-        sock.adopt(await done)
+        self._world.network.dial(self._world.known((host, port)), on_dialled)
+        sock.adopt(await connected)
 
     def remove_reader(self, fd: Any) -> bool:  # noqa: ARG002 - there never is one
         return False
@@ -282,9 +282,9 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return self._signals.pop(sig, None) is not None
 
 
-def _refusing(what: str, remedy: str) -> Callable[..., Any]:
+def _make_refusal(feature: str, remedy: str) -> Callable[..., Any]:
     def refuse(self: VirtualLoop, *_: Any, **__: Any) -> Any:  # noqa: ARG001
-        raise Unsupported(what, remedy)
+        raise Unsupported(feature, remedy)
 
     return refuse
 
@@ -304,7 +304,7 @@ _REFUSED = (
 """The methods of a loop that would leave the world, with a description and a remedy."""
 for _names, _what, _remedy in _REFUSED:
     for _name in _names.split():
-        setattr(VirtualLoop, _name, _refusing(_what.format(_name), _remedy))
+        setattr(VirtualLoop, _name, _make_refusal(_what.format(_name), _remedy))
 
 
 class Future(asyncio.Future[Any]):
@@ -333,7 +333,7 @@ class Task(asyncio.Task[Any]):
         return self._number
 
 
-def settle(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
+def settle_future(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
     """Sets the future's result or error, unless it was cancelled."""
     if future.cancelled():
         return
@@ -360,7 +360,7 @@ def _stand(task: asyncio.Task[Any]) -> str:
         if frame is not None:
             frames.insert(0, frame)
         inner = getattr(inner, "gi_yieldfrom" if kind == "gi" else f"{kind}_await")
-    return f"{name} {wait_text(frames, _promise(getattr(task, '_fut_waiter', None), frames))}"
+    return f"{name} {describe_frames(frames, _promise(getattr(task, '_fut_waiter', None), frames))}"
 
 
 def _promise(awaited: Any, frames: list[FrameType]) -> str:

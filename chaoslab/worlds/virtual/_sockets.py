@@ -141,18 +141,18 @@ class VirtualSocket:
     def _peer(self) -> str:
         return self._world.network.named(self._connected().peer_address)
 
-    def _wait(self, ready: Callable[[], bool], what: str, busy: int = errno.EAGAIN) -> None:
+    def _wait(self, ready: Callable[[], bool], doing: str, busy: int = errno.EAGAIN) -> None:
         """Waits until it is ready. `busy`: the error code if the socket does not block."""
         machine = self._world.machine
         until = None if self._timeout is None else machine.now + self._timeout
         while not ready():
             if self._timeout == 0:
-                machine.steps.tries.step(f"tries to {what}", "times")
+                machine.steps.tries.step(f"tries to {doing}", "times")
                 raise _error(busy)
             waiter = Waiter(machine)
             self.watch(waiter)
             try:
-                woken = waiter.park(what, until)
+                woken = waiter.park(doing, until)
             finally:
                 self.unwatch(waiter)
             if not woken and not ready():
@@ -332,11 +332,11 @@ class Sockets:
         it shifts no other."""
         if self._open.get(number) is sock:
             return number
-        known = next((left for left, one in self._open.items() if one is sock), 0)
-        if not known:
+        number_ = next((number_left for number_left, open_socket in self._open.items() if open_socket is sock), 0)
+        if not number_:
             self._left -= 1
-            known, self._open[self._left] = self._left, sock
-        return known
+            number_, self._open[self._left] = self._left, sock
+        return number_
 
     def leave(self) -> None:
         """Ends the connections of all sockets: the trial is over."""
@@ -371,16 +371,18 @@ class Poll:
 
     def poll(self, timeout: float | None = None) -> list[tuple[int, int]]:
         """Waits at most `timeout` milliseconds."""
-        return _until(self._ready, list(self._asked), None if timeout is None or timeout < 0 else timeout / 1000)
+        return _wait_until_ready(
+            self._ready, list(self._asked), None if timeout is None or timeout < 0 else timeout / 1000
+        )
 
     def _ready(self) -> list[tuple[int, int]]:
-        found = []
+        events_ready = []
         for number, mask in self._asked.items():
             sock = world().sockets.of(number)
             events = (real_select.POLLIN if sock.readable() else 0) | (real_select.POLLOUT if sock.writable() else 0)
             if events & mask:
-                found.append((number, events & mask))
-        return found
+                events_ready.append((number, events & mask))
+        return events_ready
 
 
 def select(rlist: Any, wlist: Any, xlist: Any, timeout: float | None = None) -> tuple[list[Any], list[Any], list[Any]]:
@@ -392,14 +394,14 @@ def select(rlist: Any, wlist: Any, xlist: Any, timeout: float | None = None) -> 
         w = [s for s in wlist if sockets.of(s).writable()]
         return [(r, w)] if r or w else []
 
-    found = _until(ready, [*rlist, *wlist, *xlist], timeout)
-    return (*found[0], []) if found else ([], [], [])
+    ready_lists = _wait_until_ready(ready, [*rlist, *wlist, *xlist], timeout)
+    return (*ready_lists[0], []) if ready_lists else ([], [], [])
 
 
-def _until(ready: Any, files: list[Any], timeout_s: float | None) -> list[Any]:
+def _wait_until_ready(ready: Any, files: list[Any], timeout_s: float | None) -> list[Any]:
     machine, sockets = world().machine, world().sockets
     until = None if timeout_s is None else machine.now + timeout_s
-    while not (found := ready()):
+    while not (result := ready()):
         if until is not None and machine.now >= until:
             machine.steps.tries.step("asks what is ready", "times")
             return []
@@ -413,4 +415,4 @@ def _until(ready: Any, files: list[Any], timeout_s: float | None) -> list[Any]:
                 sock.unwatch(waiter)
         if not woken:
             return list(ready())
-    return list(found)
+    return list(result)

@@ -39,8 +39,8 @@ class Pace:
 
     __slots__ = ("_granted", "_left", "_machine", "_most", "_moved_to", "_near_s", "allowed", "at", "count")
 
-    def __init__(self, machine: Machine, most: int, *, near_s: float = 0.0) -> None:
-        self._machine, self._most, self._near_s = machine, most, near_s
+    def __init__(self, machine: Machine, steps_max: int, *, near_s: float = 0.0) -> None:
+        self._machine, self._most, self._near_s = machine, steps_max, near_s
         self.renew()
 
     def renew(self) -> None:
@@ -92,8 +92,8 @@ class Pace:
         machine = self._machine
         until = machine.next_due() if machine.in_thread() else None
         if until is None:
-            where = own_line() or "the agent"
-            machine.end(f"{where} {doing} again and again and no time passes ({self.count:,} {unit})")
+            caller_line = own_line() or "the agent"
+            machine.end(f"{caller_line} {doing} again and again and no time passes ({self.count:,} {unit})")
         self.moved(until)
         machine.wait(f"a loop that {doing}", until)
 
@@ -101,8 +101,8 @@ class Pace:
 class Steps:
     """The step counters of one machine."""
 
-    def __init__(self, of: Machine, calls_max: int) -> None:
-        machine: Machine = weakref.proxy(of)  # else only the collector would take the machine apart
+    def __init__(self, owner: Machine, calls_max: int) -> None:
+        machine: Machine = weakref.proxy(owner)  # else only the collector would take the machine apart
         self._machine = machine
         self.calls, self.requests = Pace(machine, calls_max), Pace(machine, calls_max, near_s=NEAR_S)
         self.looks, self.locks = Pace(machine, LOOKS_MAX), Pace(machine, LOOKS_MAX)
@@ -113,7 +113,7 @@ class Steps:
         for pace in (self.calls, self.requests, self.looks, self.locks, self.tries, self.turns):
             pace.renew()
 
-    def polled(self, what: Wait) -> float:
+    def polled(self, wait: Wait) -> float:
         """The end of the calling thread's wait of zero time: now, or after too many the next event. If there is none,
         ends the run."""
         machine = self._machine
@@ -121,7 +121,7 @@ class Steps:
             return machine.now
         until = machine.next_due()
         if until is None:
-            machine.end(f"it would turn for ever: {TURNS_MAX} turns without any time passing, and nothing is due", what)
+            machine.end(f"it would turn for ever: {TURNS_MAX} turns without any time passing, and nothing is due", wait)
         self.turns.moved(until)
         return until
 
@@ -148,30 +148,30 @@ PLUMBING = (
 _LIBRARY = ("threading", "queue", "concurrent.", "asyncio")
 
 
-def stands(frame: FrameType | None, what: str) -> str:
+def describe_wait(frame: FrameType | None, wait: str) -> str:
     """The wait of a parked thread by its innermost frame, as in "waits in Queue.get, called in agent.look_up, line
     12"."""
-    return wait_text(_outwards(frame), what)
+    return describe_frames(_list_frames(frame), wait)
 
 
-def wait_text(frames: list[FrameType], what: str) -> str:
-    """The wait by its frames, the innermost first. `what`: the description if no library's name is better."""
+def describe_frames(frames: list[FrameType], wait: str) -> str:
+    """The wait by its frames, the innermost first. `wait`: the description if no library's name is better."""
     call: str | None = None
     for frame in frames:
         module = str(frame.f_globals.get("__name__", ""))
-        if module.startswith(_LIBRARY) and not what.startswith(("recv", "send", "connect")):
-            call = _call(frame) or call
+        if module.startswith(_LIBRARY) and not wait.startswith(("recv", "send", "connect")):
+            call = _library_call(frame) or call
         if not module.startswith(PLUMBING):
-            where = f"{module}.{frame.f_code.co_name}, line {frame.f_lineno}"
-            return f"waits {_in(call or what)}, called in {where}"
-    return f"waits {_in(call or what)}"
+            caller = f"{module}.{frame.f_code.co_name}, line {frame.f_lineno}"
+            return f"waits {_with_preposition(call or wait)}, called in {caller}"
+    return f"waits {_with_preposition(call or wait)}"
 
 
-def _in(what: str) -> str:
-    return f"for {what}" if what.startswith(("a lock", "its ", "task", "something")) else f"in {what}"
+def _with_preposition(wait: str) -> str:
+    return f"for {wait}" if wait.startswith(("a lock", "its ", "task", "something")) else f"in {wait}"
 
 
-def _call(frame: FrameType) -> str | None:
+def _library_call(frame: FrameType) -> str | None:
     """The call's name; None for the outermost frames of a thread, and for a `with`."""
     name = frame.f_code.co_qualname.removeprefix("_")
     if name.endswith(
@@ -194,7 +194,7 @@ def _call(frame: FrameType) -> str | None:
     return name
 
 
-def _outwards(frame: FrameType | None) -> list[FrameType]:
+def _list_frames(frame: FrameType | None) -> list[FrameType]:
     frames = []
     while frame is not None:
         frames.append(frame)

@@ -30,7 +30,7 @@ class Slot(Protocol):
 
     def take(self) -> Any: ...
 
-    def put(self, own: Any, /) -> Any:
+    def put(self, content: Any, /) -> Any:
         """Replaces the content, and returns the earlier one."""
 
 
@@ -44,7 +44,7 @@ class ThreadLocals:
 
     def begin(self, first: ThreadOwner) -> None:
         """Gives the first thread the values of the OS thread."""
-        self._slot = _Dictionary() if sys.version_info < (3, 13) else _fields()
+        self._slot = _Dictionary() if sys.version_info < (3, 13) else _find_fields()
         self._tenant = first
         if self._slot is not None:
             self._before = self._slot.take()
@@ -145,17 +145,17 @@ WORDS = 64
 """The number of words of the state that are searched for the fields; the state is longer."""
 
 
-def _fields() -> _Fields | None:
+def _find_fields() -> _Fields | None:
     """The two fields, found through the references of a local of this thread; None if they are not there."""
     probe = threading.local()
     probe.known = True
-    words = (ctypes.c_void_p * WORDS).from_address(_state_address() or 0)
-    held = list(words)
+    memory = (ctypes.c_void_p * WORDS).from_address(_state_address() or 0)
+    values = list(memory)
     key = life = None
     for referent in gc.get_referents(probe):
-        if isinstance(referent, dict) and len(referent) == 1 and id(next(iter(referent))) in held:
-            key = held.index(id(next(iter(referent))))
+        if isinstance(referent, dict) and len(referent) == 1 and id(next(iter(referent))) in values:
+            key = values.index(id(next(iter(referent))))
         elif isinstance(referent, set) and len(referent) == 1:
-            found = next(iter(referent))()
-            life = held.index(id(found)) if id(found) in held else None
+            referent_ = next(iter(referent))()
+            life = values.index(id(referent_)) if id(referent_) in values else None
     return None if key is None or life is None else _Fields(key, life)

@@ -104,19 +104,19 @@ def _is_ip(name: str) -> bool:
     return True
 
 
-def check(context: Any, gate: Gate | None) -> None:
+def check_handshake(context: Any, gate: Gate | None) -> None:
     """Makes the handshake of a client with what is behind the gate.
 
     Raises:
         ssl.SSLCertVerificationError: a fault lets the certificate be wrong, and the context checks it.
     """
     checks = not isinstance(context, ssl.SSLContext) or context.verify_mode != ssl.CERT_NONE
-    told = gate("handshake") if gate is not None and checks else None
-    if told is None:
+    tell_client = gate("handshake") if gate is not None and checks else None
+    if tell_client is None:
         return
-    told()
-    said = f"certificate verify failed: {EXPIRED[1]}"
-    error = ssl.SSLCertVerificationError(1, f"[SSL: CERTIFICATE_VERIFY_FAILED] {said} (_ssl.c:1000)")
+    tell_client()
+    message = f"certificate verify failed: {EXPIRED[1]}"
+    error = ssl.SSLCertVerificationError(1, f"[SSL: CERTIFICATE_VERIFY_FAILED] {message} (_ssl.c:1000)")
     error.library, error.reason = "SSL", "CERTIFICATE_VERIFY_FAILED"
     error.verify_code, error.verify_message = EXPIRED
     raise error
@@ -139,7 +139,7 @@ class SslSocket(_Session, VirtualSocket):
             self.end.tls = True
             if not server_side:
                 try:
-                    check(context, self._world.network.gates.get(self.end.peer_address))
+                    check_handshake(context, self._world.network.gates.get(self.end.peer_address))
                 except ssl.SSLCertVerificationError:
                     self.close()
                     raise
@@ -150,11 +150,11 @@ class SslSocket(_Session, VirtualSocket):
         super().adopt(end)
 
     def recv(self, size: int = 1024, flags: int = 0) -> bytes:
-        with _told("read"):
+        with _translate_errors("read"):
             return super().recv(size, flags)
 
     def send(self, data: Any, flags: int = 0) -> int:
-        with _told("write"):
+        with _translate_errors("write"):
             return super().send(data, flags)
 
     def read(self, len: int = 1024, buffer: Any = None) -> Any:  # noqa: A002 - the name that callers know
@@ -171,7 +171,7 @@ class SslSocket(_Session, VirtualSocket):
 
 
 @contextmanager
-def _told(doing: str) -> Iterator[None]:
+def _translate_errors(doing: str) -> Iterator[None]:
     """A context in which errors are those of an SSL socket. `doing`: read or write."""
     try:
         yield
@@ -197,7 +197,7 @@ class SslObject(_Session):
 
     def do_handshake(self, block: bool = False) -> None:  # noqa: ARG002
         if not self.server_side and self.server_hostname:
-            check(self.context, world().network.gate_of(self.server_hostname))
+            check_handshake(self.context, world().network.gate_of(self.server_hostname))
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
@@ -219,23 +219,23 @@ class SslObject(_Session):
         """Ends the TLS; the other side is not waited for."""
 
 
-def wrapped(context: Any, sock: Any, server_side: bool, server_hostname: Any) -> Any:
+def wrap_socket(context: Any, sock: Any, server_side: bool, server_hostname: Any) -> Any:
     """A socket of the world, with TLS: `SSLContext.wrap_socket`."""
     if type(sock) is SslSocket:
         raise NotImplementedError("only stream sockets are supported: this one has TLS already")
     return SslSocket.over(sock, context, server_side, server_hostname)
 
 
-def of_transport(context: Any, server_side: bool, server_hostname: Any) -> dict[str, Any]:
+def transport_info(context: Any, server_side: bool, server_hostname: Any) -> dict[str, Any]:
     """The facts of a transport with TLS, for `get_extra_info`. `context`: True for a default one."""
     if not isinstance(context, ssl.SSLContext):
         context = ssl.create_default_context()
-    told = SslObject(context, None, None, server_side, None if server_side else server_hostname)
+    ssl_object = SslObject(context, None, None, server_side, None if server_side else server_hostname)
     return {
-        "ssl_object": told,
+        "ssl_object": ssl_object,
         "sslcontext": context,
-        "peercert": told.getpeercert(),
-        "cipher": told.cipher(),
+        "peercert": ssl_object.getpeercert(),
+        "cipher": ssl_object.cipher(),
         "compression": None,
     }
 

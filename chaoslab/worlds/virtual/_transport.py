@@ -29,7 +29,7 @@ class VirtualTransport(asyncio.Transport):
 
     def secure(self, context: Any, server_side: bool, server_hostname: Any) -> None:
         """Has TLS from now on. `context`: True for a default one."""
-        self._extra.update(_tls.of_transport(context, server_side, server_hostname))  # type: ignore[attr-defined]
+        self._extra.update(_tls.transport_info(context, server_side, server_hostname))  # type: ignore[attr-defined]
         self._end.tls = True
 
     def begin(self) -> None:

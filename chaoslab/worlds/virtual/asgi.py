@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from chaoslab.base.boundary import let_through
 from chaoslab.base.phrases import phrase
-from chaoslab.seams.services.app import LEFT, RAW, Wsgi, kind_of, of_function
+from chaoslab.seams.services.app import LEFT, RAW, Wsgi, kind_of, make_wsgi
 from chaoslab.worlds.virtual.machine import Waiter
 
 if TYPE_CHECKING:
@@ -26,12 +26,12 @@ Message = dict[str, Any]
 _VERSION = {"version": "3.0", "spec_version": "2.3"}
 
 
-def application(world: World, app: Any, name: str) -> Wsgi:
+def make_application(world: World, app: Any, name: str) -> Wsgi:
     """A service of any form as a WSGI application of that world. Raises TypeError: it has none of the forms."""
     kind = kind_of(app)
     if kind == "asgi":
         return AsgiServer(world, app, name)
-    wsgi: Wsgi = of_function(app) if kind == "function" else app
+    wsgi: Wsgi = make_wsgi(app) if kind == "function" else app
     return wsgi
 
 
@@ -44,7 +44,7 @@ class Remade:
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         if self._app is None:
-            self._app = application(self._world, self._make(), self._name)
+            self._app = make_application(self._world, self._make(), self._name)
         return self._app(environ, start_response)
 
     def lose(self) -> None:
@@ -126,10 +126,10 @@ class _Life:
         """Starts the application; returns the reason if it fails."""
         self._task = asyncio.create_task(self._run())
         self._asked.put_nowait({"type": "lifespan.startup"})
-        told = await self._told.get()
-        if told is None or told["type"] == "lifespan.startup.complete":
+        reply = await self._told.get()
+        if reply is None or reply["type"] == "lifespan.startup.complete":
             return ""
-        return str(told.get("message") or "its lifespan says so")
+        return str(reply.get("message") or "its lifespan says so")
 
     async def shutdown(self) -> None:
         if self._task is not None and not self._task.done():
@@ -154,7 +154,7 @@ class _Exchange:
 
     def __init__(self, server: AsgiServer, environ: dict[str, Any]) -> None:
         assert server.loop is not None
-        self._server, self._loop, self._scope = server, server.loop, _scope(environ, server.state)
+        self._server, self._loop, self._scope = server, server.loop, _make_scope(environ, server.state)
         self._body: bytes | None = environ["wsgi.input"].read()
         self._head: tuple[str, list[tuple[str, str]]] | None = None
         self._parts: deque[bytes] = deque()
@@ -185,10 +185,10 @@ class _Exchange:
             if self._complete or self._gone:
                 raise StopIteration
             raise self._error or RuntimeError("the application did not end its answer")
-        part = self._parts.popleft()
+        piece = self._parts.popleft()
         if not self._parts:
             self._loop.tell(self._drained)
-        return part
+        return piece
 
     def close(self) -> None:
         """Tells the application that nobody reads any more."""
@@ -242,8 +242,8 @@ class _Exchange:
             headers = [(bytes(k).decode("latin-1"), bytes(v).decode("latin-1")) for k, v in message.get("headers", ())]
             self._head = f"{status} {phrase(status)}", headers
         elif message["type"] == "http.response.body":
-            if part := bytes(message.get("body", b"")):
-                self._parts.append(part)
+            if piece := bytes(message.get("body", b"")):
+                self._parts.append(piece)
             if not message.get("more_body", False):
                 self._complete = True
                 self._finish()
@@ -265,7 +265,7 @@ class _Exchange:
         self._drained()
 
 
-def _scope(environ: dict[str, Any], state: dict[str, Any]) -> dict[str, Any]:
+def _make_scope(environ: dict[str, Any], state: dict[str, Any]) -> dict[str, Any]:
     target, headers = environ[RAW]
     path, _, query = target.partition(b"?")
     return {

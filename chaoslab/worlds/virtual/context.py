@@ -42,10 +42,10 @@ class within:
 
 def world() -> World:
     """The world of this thread."""
-    found = here.world
-    if found is None:
+    current = here.world
+    if current is None:
         raise RuntimeError("no virtual world runs in this thread")
-    return found
+    return current
 
 
 class Unsupported(Through):
@@ -54,8 +54,8 @@ class Unsupported(Through):
     The world remembers the first one raised in it, since an agent may swallow it.
     """
 
-    def __init__(self, what: str, remedy: str, otherwise: str = "run in the local world") -> None:
-        super().__init__(f"{what}{caller()} is not covered by virtual time: {remedy}, or {otherwise}")
+    def __init__(self, feature: str, remedy: str, otherwise: str = "run in the local world") -> None:
+        super().__init__(f"{feature}{caller()} is not covered by virtual time: {remedy}, or {otherwise}")
         _remember(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -68,8 +68,8 @@ class ProcessEnded(BaseException):
 
     of_a_fault = False
 
-    def __init__(self, how: str) -> None:
-        super().__init__(f"it ended the process at {own_line() or 'an unknown place'} ({how})")
+    def __init__(self, call_text: str) -> None:
+        super().__init__(f"it ended the process at {own_line() or 'an unknown place'} ({call_text})")
         self.of_a_fault = _called_by_core()
         if not self.of_a_fault:
             _remember(self)
@@ -132,13 +132,13 @@ def _own_frame() -> FrameType | None:
         of_lab = str(frame.f_globals.get("__name__", "")).startswith(_OWN) or is_trampoline(frame.f_code)
         if not of_lab:
             nearest = nearest or frame
-            if not _does_as_told(frame.f_code.co_filename):
+            if not _obeys_caller(frame.f_code.co_filename):
                 return frame
         frame = frame.f_back
     return nearest
 
 
-def _does_as_told(file: str) -> bool:
+def _obeys_caller(file: str) -> bool:
     """True if the file is a library's: then its caller is the one to name."""
     return file.startswith(_STDLIB) or any(folder in file for folder in _INSTALLED)
 

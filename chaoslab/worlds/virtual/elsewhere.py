@@ -55,8 +55,8 @@ class Elsewhere:
     """The answer of one trial to hosts outside of it. `way`: refuse or unreachable. `services`: the names that there
     are, for a hint; `models`: the hosts of those that speak a model's API."""
 
-    def __init__(self, way: str, services: Iterable[str], models: Iterable[str] = ()) -> None:
-        self._unreachable, self._services, self._models = way == "unreachable", list(services), set(models)
+    def __init__(self, mode: str, services: Iterable[str], models: Iterable[str] = ()) -> None:
+        self._unreachable, self._services, self._models = mode == "unreachable", list(services), set(models)
         self._hosts: dict[str, str] = {}
 
     @property
@@ -66,15 +66,15 @@ class Elsewhere:
 
     def report(self, host: str) -> OSError | None:
         """The error for a report of an SDK's to the host of a model; None for any other caller."""
-        known = TELEMETRY.get(host)
-        if known is None or host not in self._models or not _asked_by(known[1]):
+        telemetry = TELEMETRY.get(host)
+        if telemetry is None or host not in self._models or not _asked_by(telemetry[1]):
             return None
-        self._hosts.setdefault(host, f"{host} was not reached by {known[0]}: that is no request to the model")
-        return _unknown()
+        self._hosts.setdefault(host, f"{host} was not reached by {telemetry[0]}: that is no request to the model")
+        return _make_unknown_error()
 
     def name(self, host: str) -> OSError:
         """The error for a name that no service has. Raises Unsupported: such hosts are refused."""
-        if not self._spared(host):
+        if not self._is_unreachable(host):
             from chaoslab.model.formats import provider_of  # which most trials never need here
 
             near, provider = get_close_matches(host, self._services, n=1), provider_of(host)
@@ -82,13 +82,13 @@ class Elsewhere:
             if provider is not None and (same := [name for name in self._services if provider_of(name) is provider]):
                 hint = f"it is {provider.name}'s, as '{same[0]}' is: name that service '{host}'. Else "
             raise Unsupported(f"the host {host}", f"{hint}give its stand-in with services={{…}}")
-        return _unknown(CACHES.get(host, ""))
+        return _make_unknown_error(CACHES.get(host, ""))
 
     def address(self, host: str, port: int) -> OSError:
         """The error for an address that leads out of the network. Raises Unsupported: such addresses are refused."""
         if not self._unreachable:
             raise Unsupported(f"a connection to {host}:{port}", "give its stand-in with services={…}")
-        self._spared(host)
+        self._is_unreachable(host)
         return OSError(errno.ENETUNREACH, os.strerror(errno.ENETUNREACH))
 
     def nobody(self, host: str, port: int) -> Unsupported | None:
@@ -100,22 +100,22 @@ class Elsewhere:
             return None
         return Unsupported(f"a connection to {host}:{port}", f"give its stand-in with services={{'{host}:{port}': …}}")
 
-    def _spared(self, host: str) -> bool:
+    def _is_unreachable(self, host: str) -> bool:
         """True if the host is unreachable rather than refused. Keeps a warning of it."""
-        known = _REPORTS if host.endswith(SENTRY) else TELEMETRY.get(host)
-        what = f" ({known[0]})" if known is not None and _asked_by(known[1]) else ""
-        if what or self._unreachable:
+        telemetry = _REPORTS if host.endswith(SENTRY) else TELEMETRY.get(host)
+        sender = f" ({telemetry[0]})" if telemetry is not None and _asked_by(telemetry[1]) else ""
+        if sender or self._unreachable:
             help_ = f"; {CACHES[host]}" if host in CACHES else ""
-            self._hosts.setdefault(host, f"{host}{what} could not be reached: no service has this name{help_}")
-        return bool(what) or self._unreachable
+            self._hosts.setdefault(host, f"{host}{sender} could not be reached: no service has this name{help_}")
+        return bool(sender) or self._unreachable
 
 
 _REPORTS: tuple[str, tuple[str, ...]] = ("the reports to Sentry", ())
 
 
-def _unknown(help_: str = "") -> OSError:
-    said = "Name or service not known"
-    return socket.gaierror(socket.EAI_NONAME, f"{said}: in a trial, {help_}" if help_ else said)
+def _make_unknown_error(help_: str = "") -> OSError:
+    message = "Name or service not known"
+    return socket.gaierror(socket.EAI_NONAME, f"{message}: in a trial, {help_}" if help_ else message)
 
 
 def _asked_by(packages: tuple[str, ...]) -> bool:

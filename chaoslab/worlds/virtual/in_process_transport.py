@@ -14,10 +14,10 @@ import httpx
 
 from chaoslab.core.exchange import Failure, Reply
 from chaoslab.wire import sending
-from chaoslab.wire.http1 import unpacked
+from chaoslab.wire.http1 import unpack
 from chaoslab.wire.sending import Address, Headers, by_name, failure_of, is_stream, reply_of, text_of
-from chaoslab.worlds.virtual._app_answers import Answered, Broken, answered_to
-from chaoslab.worlds.virtual._loop import VirtualLoop, settle
+from chaoslab.worlds.virtual._app_answers import Answered, Broken, answer_request
+from chaoslab.worlds.virtual._loop import VirtualLoop, settle_future
 from chaoslab.worlds.virtual.context import world
 from chaoslab.worlds.virtual.machine import Machine, Waiter
 from chaoslab.worlds.virtual.network import TRIP_S, WINDOW_BYTES
@@ -42,50 +42,50 @@ class InProcessTransports:
 
 class _Whole:
     async def ask(self, request: httpx.Request, to: Address, headers: Headers, body: bytes) -> Reply:
-        here, (host, port) = world(), to
-        place = here.network.address_of(host) or "", port
-        app = here.network.apps.get(place)
+        virtual_world, (host, port) = world(), to
+        address = virtual_world.network.address_of(host) or "", port
+        app = virtual_world.network.apps.get(address)
         if app is None:
             raise httpx.ConnectError(f"nobody listens at {host}:{port}", request=request)
-        loop, machine, name = cast(VirtualLoop, asyncio.get_running_loop()), here.machine, f"{host}:{port}"
+        loop, machine, name = cast(VirtualLoop, asyncio.get_running_loop()), virtual_world.machine, f"{host}:{port}"
         machine.steps.requested(name)
-        done: asyncio.Future[Answered | _Stream] = loop.create_future()
-        prompt = place in here.network.prompt
-        stream = _Stream(loop, machine, name, done, whole=prompt)
+        reply_future: asyncio.Future[Answered | _Stream] = loop.create_future()
+        prompt = address in virtual_world.network.prompt
+        stream = _Stream(loop, machine, name, reply_future, whole=prompt)
 
         def work() -> None:
             reply: Answered | None = None
             error: _Error | None = None
             try:
-                reply = answered_to(stream, app, request.method, request.url.raw_path, headers, body, name)
+                reply = answer_request(stream, app, request.method, request.url.raw_path, headers, body, name)
             except Broken as broken:
-                error = _in_httpx(broken.kind, request, begun=stream.begun)
+                error = _httpx_error_for(broken.kind, request, begun=stream.begun)
             if stream.begun:
                 stream.over(error)
             else:
-                machine.after(TRIP_S, loop.tell, settle, done, reply, error)
+                machine.after(TRIP_S, loop.tell, settle_future, reply_future, reply, error)
 
         machine.after(TRIP_S, work if prompt else lambda: machine.serve(work, name=f"{name} at work"))
         try:
-            reply = await done
+            reply = await reply_future
         except asyncio.CancelledError:
             stream.hang_up()
             raise
         if isinstance(reply, _Stream):
-            return reply_of(stream.status, _by_name(stream.fields), b"", stream)
-        return _replied(reply)
+            return reply_of(stream.status, _to_headers(stream.fields), b"", stream)
+        return _make_reply(reply)
 
     async def aclose(self) -> None:
         """Does nothing: there is no connection."""
 
 
-def _replied(reply: Any) -> Reply:
+def _make_reply(reply: Any) -> Reply:
     status, fields, content = reply
-    said = _by_name(fields)
-    return reply_of(status, said, unpacked(content, said.get("content-encoding", "")))
+    headers = _to_headers(fields)
+    return reply_of(status, headers, unpack(content, headers.get("content-encoding", "")))
 
 
-def _by_name(fields: list[tuple[str, str]]) -> dict[str, str]:
+def _to_headers(fields: list[tuple[str, str]]) -> dict[str, str]:
     return by_name((key, value if value.isascii() else text_of(value.encode("latin-1"))) for key, value in fields)
 
 
@@ -116,11 +116,11 @@ class _Stream:
     def streams(self, status: int, fields: list[tuple[str, str]]) -> bool:
         if self._whole:
             return False
-        said = _by_name(fields)
-        if not is_stream(status, said) or said.get("content-encoding"):
+        headers = _to_headers(fields)
+        if not is_stream(status, headers) or headers.get("content-encoding"):
             return False
         self.begun, self.status, self.fields = True, status, fields
-        self._machine.after(TRIP_S, self._loop.tell, settle, self._head, self, None)
+        self._machine.after(TRIP_S, self._loop.tell, settle_future, self._head, self, None)
         return True
 
     def part(self, data: bytes) -> bool:
@@ -162,11 +162,11 @@ class _Stream:
                 raise error if isinstance(error, Failure) else failure_of(error)
             self._reader = self._loop.create_future()
             await self._reader
-        part = self._here.popleft()
-        self._size -= len(part)
+        piece = self._here.popleft()
+        self._size -= len(piece)
         if self._writer is not None and self._size <= WINDOW_BYTES:
             self._wake()
-        return part
+        return piece
 
     async def aclose(self) -> None:
         self.hang_up()
@@ -184,7 +184,7 @@ class _Stream:
             writer.wake()
 
 
-def _in_httpx(kind: str, request: httpx.Request, *, begun: bool) -> _Error:
+def _httpx_error_for(kind: str, request: httpx.Request, *, begun: bool) -> _Error:
     """httpx's error for a failure of this kind, as over a socket; a `Failure` if httpx has none. `begun`: it comes in
     the middle of an answer."""
     closed = (
@@ -192,9 +192,9 @@ def _in_httpx(kind: str, request: httpx.Request, *, begun: bool) -> _Error:
         if begun
         else "Server disconnected without sending a response."
     )
-    known: dict[str, httpx.TransportError] = {
+    errors: dict[str, httpx.TransportError] = {
         "refused": httpx.ConnectError("All connection attempts failed", request=request),
         "reset": httpx.ReadError("", request=request),
         "closed": httpx.RemoteProtocolError(closed, request=request),
     }
-    return known.get(kind) or Failure(kind)
+    return errors.get(kind) or Failure(kind)

@@ -55,7 +55,7 @@ class Lane(Junction):
         self._loop.tell(self.drop)
 
 
-def _attached(info: ToxicInfo) -> Attached:
+def _attach_toxic(info: ToxicInfo) -> Attached:
     kind = toxics.load(info.type)(**info.attributes)
     return Attached(info.name, info.type, info.stream, info.toxicity, kind)
 
@@ -75,7 +75,7 @@ class VirtualLanes:
         self._log, self._plan, self._network, self._clock, self._targets = log, plan, network, clock, targets
         self._rows = self._lanes = 0
         self._guard = Guard(plan.limits, clock=clock)
-        self._guard.tell = telling(lambda held: log.write(held, trial=held.at.trial))
+        self._guard.tell = telling(lambda event: log.write(event, trial=event.at.trial))
         self._armed: dict[int, _Armed] = {}
         self._standing: dict[str, tuple[str, Lane]] = {}
         self._loop: VirtualLoop | None = None
@@ -91,12 +91,12 @@ class VirtualLanes:
         """The number of this call, from 1, and the address to use."""
         self._rows += 1
         row = self._rows
-        asked = Occasion.from_json(self._plan.seed, call, occasion)
-        active, rolled = self._plan.hits_on_the_wire(call, asked, self._guard)
+        occasion_ = Occasion.from_json(self._plan.seed, call, occasion)
+        active, rolled = self._plan.hits_on_the_wire(call, occasion_, self._guard)
         if not active:
             return row, ManagerAnswer("clear", rolled=rolled)
-        for each in active:
-            self._write(each.scheduled(call), call)
+        for fault in active:
+            self._write(fault.scheduled(call), call)
         began_s = self._clock.monotonic()
         # Faults that go on for a time stand on one lane for all their calls; any other call has a lane of its own.
         key = fault_lifecycle.standing_key(active, call)
@@ -110,7 +110,7 @@ class VirtualLanes:
                 self._standing[key] = name, lane
         self._armed[row] = _Armed(active, call, None if key else lane)
         took_s = self._clock.monotonic() - began_s
-        for event in fault_lifecycle.armed(active, call, lane=name, took_s=took_s):
+        for event in fault_lifecycle.report_armed(active, call, lane=name, took_s=took_s):
             self._write(event, call)
         return row, ManagerAnswer("armed", *(lane.address if lane else NOBODY), rolled, stands=bool(key))
 
@@ -122,17 +122,17 @@ class VirtualLanes:
             world().machine.start(self._loop.serve, name="toxiproxy")
         dice = Dice(self._plan.seed, call.trial, name)
         lane = Lane(self._network, self._loop, upstream=self._targets[call.target], dice=dice)
-        for info in fault_lifecycle.toxics_of(active):
-            lane.attach(_attached(info))
+        for info in fault_lifecycle.list_toxics(active):
+            lane.attach(_attach_toxic(info))
         return name, lane
 
-    def done(self, row: int, seen: Observation) -> None:
+    def done(self, row: int, observation: Observation) -> None:
         """Takes down the call's lane, and logs if its fault was witnessed."""
         armed = self._armed.pop(row)
         self._guard.over(armed.call.target, armed.call.request, armed.call.attempt)
         if armed.lane is not None:
             armed.lane.take_down()
-        for event in fault_lifecycle.healed(armed.active, armed.call, seen):
+        for event in fault_lifecycle.report_healed(armed.active, armed.call, observation):
             self._write(event, armed.call)
 
     def _write(self, event: Event, call: Call) -> None:
@@ -148,7 +148,7 @@ class VirtualLanes:
             raise self.down
         return Health()
 
-    def give_up(self, why: str) -> None:
+    def give_up(self, reason: str) -> None:
         """Raises LabDown, and remembers it."""
-        self.down = LabDown(why)
+        self.down = LabDown(reason)
         raise self.down

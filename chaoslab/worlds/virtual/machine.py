@@ -22,7 +22,7 @@ from typing import Any, NoReturn, Protocol
 from greenlet import GreenletExit, getcurrent, greenlet
 
 from chaoslab.seams.functions.seam import CALLS_MAX
-from chaoslab.worlds.virtual._standstill import Steps, due_in_loop, stands
+from chaoslab.worlds.virtual._standstill import Steps, describe_wait, due_in_loop
 from chaoslab.worlds.virtual._thread_local import ThreadLocals
 from chaoslab.worlds.virtual.context import Unsupported
 
@@ -82,9 +82,9 @@ class VirtualThread(greenlet):
     The first one is the thread of the process that runs the machine, and has no number of its own.
     """
 
-    def __init__(self, work: Callable[[], Any], number: int, name: str, over: Callable[[], Any] | None) -> None:
+    def __init__(self, work: Callable[[], Any], number: int, name: str, on_end: Callable[[], Any] | None) -> None:
         super().__init__(work)
-        self.number, self.name, self.over = number, name, over
+        self.number, self.name, self.over = number, name, on_end
         self.first = self.of_agent = self.killed = False
         self.waits_for: Wait = "its first turn"
         self.locals: Any = None
@@ -117,19 +117,19 @@ class Waiter:
         self.machine.soon(self._resume)
         return True
 
-    def park(self, what: Wait, until: float | None = None) -> bool:
+    def park(self, wait: Wait, until: float | None = None) -> bool:
         """Waits; returns True if woken before `until`."""
         machine = self.machine
         if self._over:
             return self._woken
         if until is not None and until <= machine.now:
-            until = machine.steps.polled(what)
+            until = machine.steps.polled(wait)
         if until is not None and machine.is_idle_until(until):
             machine.now = machine.lapsed_at = max(machine.now, until)
             self._over = True
             return False
         timer = None if until is None else machine.at(until, self._expire)
-        self.strand.waits_for = what
+        self.strand.waits_for = wait
         loop, hooks = _get_running_loop(), get_asyncgen_hooks()
         if loop is not None:  # each of these asks the system for the process's id
             _set_running_loop(None)
@@ -210,10 +210,10 @@ class Machine:
 
     # Timers.
 
-    def at(self, when: float, call: Callable[..., Any], *args: Any) -> Timer:
+    def at(self, due_s: float, call: Callable[..., Any], *args: Any) -> Timer:
         """Schedules a call. Calls due at the same moment happen in the order in which they were scheduled."""
-        timer = Timer(when, call, args)
-        heapq.heappush(self._timers, (when, next(self._order), timer))
+        timer = Timer(due_s, call, args)
+        heapq.heappush(self._timers, (due_s, next(self._order), timer))
         return timer
 
     def after(self, delay_s: float, call: Callable[..., Any], *args: Any) -> Timer:
@@ -222,7 +222,7 @@ class Machine:
     def soon(self, call: Callable[..., Any], *args: Any) -> None:
         self.ready.append((call, args))
 
-    def is_idle_until(self, when: float) -> bool:
+    def is_idle_until(self, until_s: float) -> bool:
         """True if nothing happens up to that moment, so that a lone thread may be moved there without a switch."""
         if self.stopping:
             self._last_moves += 1
@@ -232,7 +232,7 @@ class Machine:
         timers = self._timers
         while timers and timers[0][2].cancelled:
             heapq.heappop(timers)
-        return not self.ready and (not timers or timers[0][0] > when) and when <= self.deadline
+        return not self.ready and (not timers or timers[0][0] > until_s) and until_s <= self.deadline
 
     def turns_alone(self) -> bool:
         """Counts one more wait of zero time if nothing but the calling thread has work at this moment. False if
@@ -255,28 +255,28 @@ class Machine:
     def next_due(self) -> float | None:
         """The time of the next event after now, including timers of the calling thread's event loop; None if there is
         none."""
-        coming = [when for when, _, timer in self._timers if when > self.now and not timer.cancelled]
+        coming = [due_s for due_s, _, timer in self._timers if due_s > self.now and not timer.cancelled]
         return min([*coming, *due_in_loop(self.now)], default=None)
 
     # Ends that a program cannot swallow.
 
-    def end_soon(self, why: str, *, but: greenlet | None = None) -> None:
-        """Ends the run as soon as the calling thread has given up its turn. `but`: a thread that `why` describes
+    def end_soon(self, reason: str, *, but: greenlet | None = None) -> None:
+        """Ends the run as soon as the calling thread has given up its turn. `but`: a thread that `reason` describes
         already."""
         if not self.stopping:
-            self.end_as(Hung(why, self.waiting(but=but)))
+            self.end_as(Hung(reason, self.waiting(but=but)))
 
     def end_as(self, error: BaseException) -> None:
         """Ends the run with this error as soon as the calling thread has given up its turn."""
         self.ready.appendleft((_end_with, (error,)))
 
-    def end(self, why: str, what: Wait | None = None) -> NoReturn:
-        """Ends the run from one of its threads, which does not go on. `what`: its wait, if `why` does not describe
+    def end(self, reason: str, wait: Wait | None = None) -> NoReturn:
+        """Ends the run from one of its threads, which does not go on. `wait`: its wait, if `reason` does not describe
         it."""
         thread = getcurrent()
         if isinstance(thread, VirtualThread):
-            thread.waits_for = what or ""
-        self.end_soon(why, but=None if what else thread)
+            thread.waits_for = wait or ""
+        self.end_soon(reason, but=None if wait else thread)
         self.leave()
 
     def leave(self) -> NoReturn:
@@ -371,8 +371,8 @@ class Machine:
         """`time.sleep` for the calling thread."""
         self.wait(f"time.sleep({delay_s:g})", self.now + delay_s)
 
-    def wait(self, what: Wait, until: float) -> None:
-        Waiter(self).park(what, until)
+    def wait(self, wait_: Wait, until: float) -> None:
+        Waiter(self).park(wait_, until)
 
     def in_thread(self) -> bool:
         """True if the caller is one of its threads, not the machine itself or a greenlet of the program's own."""
@@ -421,18 +421,18 @@ class Machine:
                 call, args = ready.popleft()
                 call(*args)
             elif timers:
-                due = when, _, timer = heapq.heappop(timers)
+                due = due_s, _, timer = heapq.heappop(timers)
                 if timer.cancelled:
                     continue
-                if when <= self.deadline:
-                    self.now = max(self.now, when)
+                if due_s <= self.deadline:
+                    self.now = max(self.now, due_s)
                     timer.call(*timer.args)
                     continue
                 heapq.heappush(timers, due)
                 allowed, self.now = self.deadline - STARTS_S, self.deadline
-                if not self._told_quiet():
+                if not self._tell_quiet():
                     raise Hung(f"not over after {allowed:g} s of virtual time", self.waiting())
-            elif not self._told_quiet():
+            elif not self._tell_quiet():
                 raise Hung("nothing is ready and nothing is due: it would wait for ever", self.waiting())
 
     def is_quiet(self) -> bool:
@@ -441,25 +441,25 @@ class Machine:
             heapq.heappop(self._timers)
         return not (self.ready or self._timers)
 
-    def when_quiet(self, told: Callable[[], object], *, within_s: float) -> None:
-        """Calls `told` when nothing is due any more, or after that time, whatever the deadline was. Then the deadline
+    def when_quiet(self, notify: Callable[[], object], *, within_s: float) -> None:
+        """Calls `notify` when nothing is due any more, or after that time, whatever the deadline was. Then the deadline
         is the old one, or this moment if that is over."""
         deadline, self.deadline = self.deadline, self.now + within_s
         since = next(self._order)
 
-        def over() -> None:
+        def on_quiet() -> None:
             self._keep_pending(since)
             self.deadline = max(deadline, self.now)
-            told()
+            notify()
 
-        self._quiet = over
+        self._quiet = on_quiet
 
-    def _told_quiet(self) -> bool:
+    def _tell_quiet(self) -> bool:
         """Tells who waits for it that the world is quiet; False if nobody does."""
-        told, self._quiet = self._quiet, None
-        if told is not None:
-            told()
-        return told is not None
+        callback, self._quiet = self._quiet, None
+        if callback is not None:
+            callback()
+        return callback is not None
 
     def _keep_pending(self, since: int) -> None:
         """Keeps the waits of the threads that go on at a later moment. `since`: the first number of a new timer."""
@@ -472,17 +472,19 @@ class Machine:
         first = self.waiting(old)
         self.pending, self.pending_since = [*first, *self.waiting(new - old)], len(first)
 
-    def waiting(self, of: Collection[greenlet] | None = None, *, but: greenlet | None = None) -> list[str]:
+    def waiting(self, threads: Collection[greenlet] | None = None, *, but: greenlet | None = None) -> list[str]:
         """The wait of each thread, or of some, as one line or several."""
         lines: list[str] = []
         for strand in self._strands.values():
-            if strand is but or (of is not None and strand not in of):
+            if strand is but or (threads is not None and strand not in threads):
                 continue
-            what = strand.waits_for
-            if isinstance(what, str) or callable(what):
-                lines.append(f"{strand.name} {stands(strand.gr_frame, what if isinstance(what, str) else what())}")
+            wait_ = strand.waits_for
+            if isinstance(wait_, str) or callable(wait_):
+                lines.append(
+                    f"{strand.name} {describe_wait(strand.gr_frame, wait_ if isinstance(wait_, str) else wait_())}"
+                )
             else:
-                lines += [f"{strand.name}: {line}" for line in what.waiting()]
+                lines += [f"{strand.name}: {line}" for line in wait_.waiting()]
         return lines
 
     def _wind_down(self) -> None:
@@ -499,7 +501,7 @@ class Machine:
 
         An error of one of them is raised after everything is restored, unless the run failed already.
         """
-        over, failed = self.now, list[BaseException]()
+        ended_at, failed = self.now, list[BaseException]()
         self.stopping = True
         self._strands.update((strand.number, strand) for strand in self._dead)
         for strand in list(self._strands.values()):
@@ -519,7 +521,7 @@ class Machine:
         for strand in self._spare:
             strand.throw(GreenletExit)
         self._spare.clear()
-        self.now = over
+        self.now = ended_at
         self.ready.clear()
         self._timers.clear()
         for ending in (self.locals.end, *self.endings):

@@ -48,7 +48,7 @@ class Watcher(Protocol):
     def waited(self) -> None:
         """The program waited for more until a timeout of its own."""
 
-    def over(self, how: str) -> None:
+    def over(self, end_kind: str) -> None:
         """The connection is over for the program: reset, closed (by the peer), or left (by itself)."""
 
 
@@ -82,7 +82,7 @@ class NetworkEnd:
         if self.error is not None:
             raise self._told()
         if self.sent_end or self.closed:
-            raise _broken()
+            raise _make_broken_pipe()
         if data:
             if self.watcher is not None:
                 self.watcher.sends()
@@ -112,7 +112,7 @@ class NetworkEnd:
         """Ends the stream and stops reading. Unread data, and data that still arrives, is answered with a reset."""
         if self.closed:
             return
-        self._observed("left")
+        self._tell_watcher("left")
         self.closed = True
         if self._inbox:
             self._reset_peer()
@@ -130,7 +130,7 @@ class NetworkEnd:
     def reset(self) -> None:
         """Resets the connection: the other end gets an error after it has read the data sent before."""
         if not self.closed:
-            self._observed("left")
+            self._tell_watcher("left")
             self.closed = self.sent_end = True
             self._inbox.clear()
             self._reset_peer()
@@ -140,20 +140,20 @@ class NetworkEnd:
         """True if `take` would return at once: bytes, the end, or an error."""
         return bool(self._inbox) or self.ended or self.error is not None
 
-    def take(self, most: int = 65536) -> bytes:
-        """The next bytes that have arrived, at most `most`; empty if there are none. Raises OSError: the connection was
+    def take(self, size: int = 65536) -> bytes:
+        """The next bytes that have arrived, at most `size`; empty if there are none. Raises OSError: the connection was
         reset."""
         if not self._inbox:
             if self.error is not None and not self.ended:
                 raise self._told()
             if self.ended:
-                self._observed("closed")
+                self._tell_watcher("closed")
             return b""
         data = self._inbox.popleft()
-        if len(data) > most:
-            whole = memoryview(data)  # a big write is read in many parts and must not be copied for each
-            self._inbox.appendleft(whole[most:])
-            data = whole[:most]
+        if len(data) > size:
+            view = memoryview(data)  # a big write is read in many parts and must not be copied for each
+            self._inbox.appendleft(view[size:])
+            data = view[:size]
         data = bytes(data)
         peer = self.peer
         was_full = peer.full
@@ -168,7 +168,7 @@ class NetworkEnd:
     def leave(self) -> None:
         """Ends the connection without a peer, since the machine is gone."""
         self._inbox.clear()
-        self.ended, self.error, self.receiver, self.watcher = True, _broken(), None, None
+        self.ended, self.error, self.receiver, self.watcher = True, _make_broken_pipe(), None, None
 
     def _arrive(self, sent: list[bytes] | None) -> None:
         if self.error is not None:
@@ -193,27 +193,27 @@ class NetworkEnd:
         """Breaks the connection, like Linux: data that has arrived can be read, and after the stream's end only writing
         shows the break."""
         if self.error is None and not self.closed:
-            self.error = _broken() if self.ended else error
+            self.error = _make_broken_pipe() if self.ended else error
             self._unread = 0
             if self.receiver is not None:
                 self.receiver.broke(error)
 
-    def _observed(self, how: str) -> None:
+    def _tell_watcher(self, end_kind: str) -> None:
         """Tells the watcher that the connection is over. A program that leaves a broken one met the break."""
         if self.watcher is not None:
-            broken = how == "left" and self.error is not None and not self.ended
-            self.watcher.over("reset" if broken else how)
+            broken = end_kind == "left" and self.error is not None and not self.ended
+            self.watcher.over("reset" if broken else end_kind)
 
     def _told(self) -> OSError:
         """The reason for the break, once. After that reading is at its end, and writing meets a broken pipe."""
         assert self.error is not None
-        self._observed("closed" if self.ended else "reset")
+        self._tell_watcher("closed" if self.ended else "reset")
         self.ended = True
-        error, self.error = self.error, _broken()
+        error, self.error = self.error, _make_broken_pipe()
         return error
 
 
-def _broken() -> OSError:
+def _make_broken_pipe() -> OSError:
     return BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
 
@@ -246,21 +246,21 @@ class Network:
 
         `accept` is called with the server's end of each connection. Raises OSError: the address has a listener already.
         """
-        place = self.address_of(host) or self._name(host)
-        free = (number for number in self._ports if (place, number) not in self._listeners)
-        address = place, port or next(free)
+        host_address = self.address_of(host) or self._name(host)
+        free = (number for number in self._ports if (host_address, number) not in self._listeners)
+        address = host_address, port or next(free)
         if address in self._listeners:
             raise OSError(errno.EADDRINUSE, f"{os.strerror(errno.EADDRINUSE)}: {self.named(address)}")
         self._listeners[address] = accept
         self.heard.add(address)
         return address
 
-    def listens_like(self, other: "Network") -> None:
+    def listens_like(self, model: "Network") -> None:
         """Listens as another network does, whose listeners belong to none. To set them up takes longer."""
-        self._listeners.update(other._listeners)
-        self.heard |= other.heard
-        self.apps.update(other.apps)
-        self.prompt |= other.prompt
+        self._listeners.update(model._listeners)
+        self.heard |= model.heard
+        self.apps.update(model.apps)
+        self.prompt |= model.prompt
 
     def silence(self, host: str, port: int) -> None:
         """Stops listening at the address."""
@@ -272,7 +272,7 @@ class Network:
     def knows(self, host: str) -> bool:
         """True if a name or address is, or was, on this network."""
         address = self.address_of(host)
-        return address in self._names.values() or any(address == known for known, _ in self._listeners)
+        return address in self._names.values() or any(address == listener_host for listener_host, _ in self._listeners)
 
     def address_of(self, host: str) -> str | None:
         """The address of a name; an address is its own; None if unknown."""
@@ -283,17 +283,17 @@ class Network:
 
     def name_of(self, address: str) -> str:
         """The name of an address, or the address itself."""
-        return next((name for name, known in self._names.items() if known == address), address)
+        return next((name for name, address_ in self._names.items() if address_ == address), address)
 
     def named(self, address: Any) -> str:
         """The address as text, as in "search:5000"."""
         return f"{self.name_of(str(address[0]))}:{address[1]}"
 
-    def dial(self, address: Address, done: Callable[[NetworkEnd | OSError], None]) -> None:
-        """Connects; calls `done` with this side's end, or with the error."""
-        self.machine.after(TRIP_S, self._knock, address, done)
+    def dial(self, address: Address, on_connected: Callable[[NetworkEnd | OSError], None]) -> None:
+        """Connects; calls `on_connected` with this side's end, or with the error."""
+        self.machine.after(TRIP_S, self._knock, address, on_connected)
 
-    def _knock(self, address: Address, done: Callable[[NetworkEnd | OSError], None]) -> None:
+    def _knock(self, address: Address, on_connected: Callable[[NetworkEnd | OSError], None]) -> None:
         accept, gate = self._listeners.get(address), self.gates.get(address)
         refused = gate("connection") if accept is not None and gate is not None else None
         if accept is None or refused is not None:
@@ -301,21 +301,23 @@ class Network:
             if refused is not None:
                 self.machine.after(TRIP_S, refused)
             self.machine.after(
-                TRIP_S, done, ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
+                TRIP_S, on_connected, ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
             )
             return
         # From the same numbers as servers without a port: they are the world's, so that no run differs by them.
         ours = ("127.0.0.1", next(self._ports))
         client, server = NetworkEnd(self.machine, ours, address), NetworkEnd(self.machine, address, ours)
         client.peer, server.peer = server, client
-        self.machine.after(TRIP_S, done, client)
+        self.machine.after(TRIP_S, on_connected, client)
         accept(server)
 
     def gate_of(self, name: str) -> Gate | None:
         """The gate of a host by its name alone: that of its port for https, or of another one but for http's."""
-        place = self.address_of(name)
-        ports = sorted((port for known, port in self.gates if known == place and port != 80), key=(443).__ne__)
-        return self.gates[place, ports[0]] if place is not None and ports else None
+        host_address = self.address_of(name)
+        ports = sorted(
+            (port for gate_host, port in self.gates if gate_host == host_address and port != 80), key=(443).__ne__
+        )
+        return self.gates[host_address, ports[0]] if host_address is not None and ports else None
 
     def resolve(self, host: str | bytes | None, port: Any) -> list[tuple[Any, ...]]:
         """The one address of a host, in the form of `socket.getaddrinfo`. Raises LookupError: this network has no such

@@ -45,45 +45,45 @@ class Recording:
         def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
             body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
             # The lab's tools send their request's id as the key; a model's request is known by its body.
-            asked = environ.get("HTTP_IDEMPOTENCY_KEY") or (digest(json.loads(body)) if body else "")
-            reply = self._reply(target, asked)
+            question = environ.get("HTTP_IDEMPOTENCY_KEY") or (digest(json.loads(body)) if body else "")
+            reply = self._reply(target, question)
             if reply is None:
                 start_response(
                     "500 Internal Server Error", [("Content-Type", "application/json"), ("X-Should-Retry", "false")]
                 )
                 return [json.dumps({"error": {"message": NO_REPLY}}).encode()]
             if reply.failure and not reply.status:
-                return _none(reply.failure)
+                return _break_off(reply.failure)
             text = reply.body.encode("utf-8", "replace")
             headers = [*reply.headers.items(), *([("Content-Type", reply.content_type)] if reply.content_type else [])]
             if reply.failure:  # a streamed answer that broke off
                 start_response(f"{reply.status} as recorded", headers)
-                return itertools.chain((text,), _none(reply.failure))
+                return itertools.chain((text,), _break_off(reply.failure))
             start_response(f"{reply.status} as recorded", [*headers, ("Content-Length", str(len(text)))])
             return [text]
 
         return answer
 
-    def _reply(self, target: str, asked: str) -> Replied | None:
+    def _reply(self, target: str, question: str) -> Replied | None:
         """The reply to this attempt. A reply that was lost on its way was not recorded; its stand-in will be lost
         again, so it is a later attempt's reply, or the last one."""
-        known = self._replies.get((target, asked), [])
-        requests = {reply.request for reply in known}
+        replies = self._replies.get((target, question), [])
+        requests = {reply.request for reply in replies}
         for request, attempt in reversed(self._under_way.get(target, {}).items()):
             if request in requests:
                 return next(
-                    (reply for reply in known if (reply.request, reply.attempt) >= (request, attempt)), known[-1]
+                    (reply for reply in replies if (reply.request, reply.attempt) >= (request, attempt)), replies[-1]
                 )
-        return known[0] if known else None
+        return replies[0] if replies else None
 
 
 class Hearing(MemoryLog):
     """The seam's log; it also reports each attempt that begins to a recording."""
 
     def __init__(
-        self, recording: Recording, kept: list[BufferedEvent], *, origin: float, events: list[Event] | None = None
+        self, recording: Recording, buffer: list[BufferedEvent], *, origin: float, events: list[Event] | None = None
     ) -> None:
-        super().__init__("info", kept, origin=origin, events=events)
+        super().__init__("info", buffer, origin=origin, events=events)
         self._recording = recording
 
     def write(self, event: Event, *, trial: str | None = None) -> None:
@@ -92,7 +92,7 @@ class Hearing(MemoryLog):
         super().write(event, trial=trial)
 
 
-def _none(failure: str) -> Iterator[bytes]:
+def _break_off(failure: str) -> Iterator[bytes]:
     """No reply: the caller waits in vain, or the connection ends."""
     if failure == "timed_out":
         system.sleep(FOR_EVER_S)

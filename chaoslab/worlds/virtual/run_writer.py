@@ -28,14 +28,14 @@ class RunWriter:
         self._asked = started.prompts
         self.note(started)
 
-    def add(self, kept: Iterable[BufferedEvent], *, seconds: float, ok: bool) -> None:
+    def add(self, events: Iterable[BufferedEvent], *, seconds: float, ok: bool) -> None:
         """Writes a trial; each log gets all of its events or none, and the main log only after the others."""
-        entries = list(kept)
+        entries = list(events)
         # The main log last: a trial that it has begun has the lines of all others, wherever the lab was killed.
         writers = sorted(dict.fromkeys(entry.writer for entry in entries), key=MAIN.__eq__)
         for writer in writers:
-            own = entries if len(writers) == 1 else [entry for entry in entries if entry.writer == writer]
-            self._log(writer).copy(own, began=self._began, after_s=self.seconds)
+            writer_entries = entries if len(writers) == 1 else [entry for entry in entries if entry.writer == writer]
+            self._log(writer).copy(writer_entries, began=self._began, after_s=self.seconds)
         self.seconds += max([seconds, *(entry.t for entry in entries)])
         self._trials += 1
         self._succeeded += ok

@@ -21,11 +21,11 @@ from chaoslab.worlds.virtual._app_answers import (
     Broken,
     OpenedAnswer,
     Started,
-    blame,
     environ_of,
-    own,
+    log_app_error,
+    server_fields,
 )
-from chaoslab.worlds.virtual._client_side import HEAD_MAX, ClientSide, gate
+from chaoslab.worlds.virtual._client_side import HEAD_MAX, ClientSide, make_gate
 from chaoslab.worlds.virtual.machine import Waiter
 from chaoslab.worlds.virtual.network import Network, NetworkEnd
 
@@ -62,7 +62,7 @@ class ServerSide:
                 self._read()
             if end.ended:
                 self._http.receive_data(b"")
-                self._tell_left()
+                self._tell_hang_up()
             self._read()
         except h11.RemoteProtocolError as error:
             self._refuse(error)
@@ -71,12 +71,12 @@ class ServerSide:
 
     def broke(self, error: OSError) -> None:  # noqa: ARG002 - there is no peer left
         self._end.close()
-        self._tell_left()
+        self._tell_hang_up()
         self.drained()
 
-    def _tell_left(self) -> None:
-        for left in self.left:
-            left()
+    def _tell_hang_up(self) -> None:
+        for hang_up in self.left:
+            hang_up()
 
     def drained(self) -> None:
         writing, self._writing = self._writing, None
@@ -113,17 +113,17 @@ class ServerSide:
         self._wire = None
         try:
             body, bodiless = b"".join(self._body), request.method == b"HEAD"
-            asked = self._client and self._client.attempt_of(request, body)
-            if asked and asked.hit:
-                played = asked.play()
-                self._wire = asked.wire(self._write_piece)
+            attempt = self._client and self._client.attempt_of(request, body)
+            if attempt and attempt.hit:
+                played = attempt.play()
+                self._wire = attempt.wire(self._write_piece)
                 self._send(*played, bodiless=bodiless)
             else:
                 environ = environ_of(request.method.decode(), request.target, request.headers, body, self._name)
                 environ["wsgi.url_scheme"] = "https" if by_https(self._end) else "http"
                 environ[LEFT] = self.left
                 with Answering(self._app, environ) as (started, parts):
-                    answer = asked.answering(started, parts) if asked else iter(parts)
+                    answer = attempt.answering(started, parts) if attempt else iter(parts)
                     self._send(started, answer, bodiless=bodiless)
         except (Broken, Failure) as broken:
             if broken.kind == "reset":
@@ -136,7 +136,7 @@ class ServerSide:
             if self._end.closed or self._end.error is not None:  # the caller is gone
                 self._end.close()
                 return
-            blame(request.target, self._name)
+            log_app_error(request.target, self._name)
             self._fail()
             return
         self._at_work = False
@@ -160,13 +160,13 @@ class ServerSide:
         head = self._spelt(h11.Response(status_code=code, headers=fields, reason=reason))
         if size is None:
             self._write(head)
-            for part in itertools.chain((first,), parts):
-                self._write(self._data(b"" if bodiless else part))
+            for piece in itertools.chain((first,), parts):
+                self._write(self._spell_data(b"" if bodiless else piece))
                 self._wait_for_room()
             self._write(self._spelt(h11.EndOfMessage()))
             return
         body = b"" if bodiless else (first + b"".join(parts))[:size]
-        self._write(head + self._data(body))
+        self._write(head + self._spell_data(body))
         if len(body) < size and not bodiless:
             raise EOFError(f"{size} bytes were promised, and {len(body)} came")
         self._write(self._spelt(h11.EndOfMessage()))
@@ -189,8 +189,8 @@ class ServerSide:
     def _spelt(self, event: h11.Event) -> bytes:
         return self._http.send(event) or b""
 
-    def _data(self, part: bytes) -> bytes:
-        return self._spelt(h11.Data(data=part)) if part else b""
+    def _spell_data(self, piece: bytes) -> bytes:
+        return self._spelt(h11.Data(data=piece)) if piece else b""
 
     def _fail(self) -> None:
         """Sends a 500 if nothing has been sent yet; otherwise the connection ends in the middle of the answer."""
@@ -198,11 +198,11 @@ class ServerSide:
             self._say(500, FAILED)
         self._end.close()
 
-    def _say(self, status: int, words: bytes = b"") -> None:
+    def _say(self, status: int, body: bytes = b"") -> None:
         """Sends an answer of the server's own, the last one on the connection."""
-        headers = own(words)
+        headers = server_fields(body)
         head = self._spelt(h11.Response(status_code=status, headers=headers, reason=phrase(status)))
-        self._end.write(head + self._data(words) + self._spelt(h11.EndOfMessage()))
+        self._end.write(head + self._spell_data(body) + self._spelt(h11.EndOfMessage()))
 
     def _refuse(self, error: h11.RemoteProtocolError) -> None:
         if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
@@ -223,7 +223,7 @@ def serve(
     if not waits:
         network.prompt.add(address)
     if seam is not None:
-        network.gates[address] = gate(seam, name)
+        network.gates[address] = make_gate(seam, name)
 
 
 def _accept(app: Wsgi, name: str, seam: ServiceSeam | None, host: str, end: NetworkEnd) -> None:

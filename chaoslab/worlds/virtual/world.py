@@ -20,8 +20,8 @@ from greenlet import getcurrent
 from chaoslab.base.clock import skew
 from chaoslab.base.dice import Dice
 from chaoslab.seams.functions.seam import CALLS_MAX
-from chaoslab.worlds.virtual._loop import VirtualLoop, settle
-from chaoslab.worlds.virtual._loop import settle as resolve
+from chaoslab.worlds.virtual._loop import VirtualLoop, settle_future
+from chaoslab.worlds.virtual._loop import settle_future as resolve
 from chaoslab.worlds.virtual._sockets import Sockets
 from chaoslab.worlds.virtual.context import ProcessEnded, Unsupported, within
 from chaoslab.worlds.virtual.elsewhere import Elsewhere
@@ -60,7 +60,7 @@ class Turns:
         loop = asyncio.get_running_loop()
         if isinstance(loop, VirtualLoop):
             turn = loop.create_future()
-            self._hold(name, partial(loop.tell, settle, turn, None, None))
+            self._hold(name, partial(loop.tell, settle_future, turn, None, None))
             await turn
 
     def _hold(self, name: str, begin: Callable[[], object]) -> None:
@@ -69,25 +69,25 @@ class Turns:
         self._held.append((name, begin))
 
     def _let_go(self) -> None:
-        held, self._held = self._held, []
-        if len(held) > 1:
+        waiting, self._held = self._held, []
+        if len(waiting) > 1:
             self._times += 1
             nth, drawn = Counter[str](), list[tuple[float, str, Callable[[], object]]]()
-            for name, begin in held:
+            for name, begin in waiting:
                 nth[name] += 1
-                told = f"{name} {nth[name]}" if sum(other == name for other, _ in held) > 1 else name
-                place = self._place(told) if self._dice is None else self._dice(self._times, name, nth[name]).uniform()
-                drawn.append((place, told, begin))
-            drawn.sort(key=lambda each: each[0])
-            held = [(told, begin) for _, told, begin in drawn]
-            self._told([told for told, _ in held])
-        for _, begin in held:
+                label = f"{name} {nth[name]}" if sum(name_ == name for name_, _ in waiting) > 1 else name
+                rank = self._place(label) if self._dice is None else self._dice(self._times, name, nth[name]).uniform()
+                drawn.append((rank, label, begin))
+            drawn.sort(key=lambda entry: entry[0])
+            waiting = [(label, begin) for _, label, begin in drawn]
+            self._told([label for label, _ in waiting])
+        for _, begin in waiting:
             begin()
 
-    def _place(self, told: str) -> float:
+    def _place(self, label: str) -> float:
         """The place of a call in the order that is stated for this moment; behind all others if it is not in it."""
-        stated = [*self._stated.get(self._times, ())]
-        return stated.index(told) if told in stated else len(stated)
+        order = [*self._stated.get(self._times, ())]
+        return order.index(label) if label in order else len(order)
 
 
 T = TypeVar("T")
@@ -156,20 +156,20 @@ class World:
         is unreachable."""
         name = host.decode() if isinstance(host, bytes) else str(host)
         try:
-            found = self.network.resolve(host, port)
+            addresses = self.network.resolve(host, port)
         except LookupError as unknown:
             error = self.elsewhere.name(str(unknown.args[0]))
         else:
             if (report := self.elsewhere.report(name)) is not None:
                 self._one_trip(name)
                 raise report
-            address = found[0][4]
+            address = addresses[0][4]
             gate = self.network.gates.get(address) if name != address[0] else None
-            told = gate("lookup") if gate is not None else None
-            if told is None:
-                return found
+            tell_client = gate("lookup") if gate is not None else None
+            if tell_client is None:
+                return addresses
             error = socket.gaierror(socket.EAI_NONAME, "Name or service not known")
-            told()
+            tell_client()
         self._one_trip(name)
         raise error
 
@@ -185,16 +185,18 @@ class World:
         host, port = str(address[0]), int(address[1])
         if self.network.address_of(host) not in (None, host):
             host = str(self.resolve(host, port)[0][4][0])
-        found = self.network.address_of(host)
-        if found is None or not (found.startswith("127.") or found == "::1" or self.network.knows(host)):
+        host_address = self.network.address_of(host)
+        if host_address is None or not (
+            host_address.startswith("127.") or host_address == "::1" or self.network.knows(host)
+        ):
             error = self.elsewhere.address(host, port)
             self._one_trip(host)
             raise error
-        if self._unheard is not None and (found, port) not in (*self.network.heard, *self._unheard):
+        if self._unheard is not None and (host_address, port) not in (*self.network.heard, *self._unheard):
             before = self.ended_by
-            self._unheard[found, port] = self.elsewhere.nobody(host, port)
+            self._unheard[host_address, port] = self.elsewhere.nobody(host, port)
             self.ended_by = before  # somebody may listen there yet
-        return found, port
+        return host_address, port
 
     @property
     def warnings(self) -> list[str]:
@@ -204,7 +206,7 @@ class World:
     @property
     def drew(self) -> bool:
         """True if a program has drawn chance of its own."""
-        return chance.drew(self)
+        return chance.has_drawn(self)
 
     def turns(self, order: Dice | Mapping[int, Sequence[str]], told: Callable[[Sequence[str]], object]) -> Turns:
         """The turns of calls that begin at the same moment; see `Turns`."""
@@ -214,9 +216,9 @@ class World:
         """The number of calls that the running thread may make until it must ask again, this one included."""
         return self.machine.steps.calls.grant(f"calls {function}", "calls")
 
-    def runaway(self, why: str) -> None:
+    def runaway(self, reason: str) -> None:
         """Ends an endless trial from a thread that answers it."""
-        self.machine.end_soon(why, but=getcurrent())
+        self.machine.end_soon(reason, but=getcurrent())
 
     def entered(self) -> AbstractContextManager[None]:
         """A context in which this thread of the process is in the world, and uses its clocks and its chance."""
@@ -311,15 +313,15 @@ class World:
         assert isinstance(loop, VirtualLoop)
         task = asyncio.current_task()
         if task is not None and not (self.machine.is_quiet() and loop.is_alone()):
-            self._settling, done = f"{FIRST}: {task.get_name()} ", loop.create_future()
-            self.machine.when_quiet(partial(loop.tell, resolve, done, None, None), within_s=within_s)
-            await done
+            self._settling, settled = f"{FIRST}: {task.get_name()} ", loop.create_future()
+            self.machine.when_quiet(partial(loop.tell, resolve, settled, None, None), within_s=within_s)
+            await settled
 
     def pending(self, busy: Callable[[], Sequence[str]]) -> list[str]:
-        found = self.machine.pending
-        if found and not busy():
-            found = found[: self.machine.pending_since]
-        return [line for line in found if not line.startswith(self._settling)]
+        waiting = self.machine.pending
+        if waiting and not busy():
+            waiting = waiting[: self.machine.pending_since]
+        return [line for line in waiting if not line.startswith(self._settling)]
 
     def aside(self, work: Callable[[], None]) -> None:
         """Runs the work on a thread of its own until it ends, or would never end. It takes none of the trial's time."""
@@ -330,19 +332,19 @@ class World:
 
     def _close(self) -> None:
         """Lets services shut down, for as long as the deadline allows. That takes none of the trial's time."""
-        over = self.machine.now
+        ended_at = self.machine.now
         for closing in self.closings:
             with suppress(Hung):
                 self.machine.go_on(self.machine.start(closing, name="the shutdown of a service"))
-        self.machine.now = over
+        self.machine.now = ended_at
 
     def _raise_end(self, cause: Exception | None) -> None:
         """Raises what ended the trial, even if the program swallowed it: such as an address of this computer at which
         nobody has listened in this world, so that the program's own backend was meant."""
-        asked = (self._unheard or {}).items()
-        unheard = (error for address, error in asked if error is not None and address not in self.network.heard)
-        if found := self.ended_by or self.machine.foreign or next(unheard, None):
-            raise found from cause
+        unheard_items = (self._unheard or {}).items()
+        unheard = (error for address, error in unheard_items if error is not None and address not in self.network.heard)
+        if ending := self.ended_by or self.machine.foreign or next(unheard, None):
+            raise ending from cause
 
     def run_async(
         self, work: Callable[[], Coroutine[Any, Any, T]], *, over: Callable[[], object] = lambda: None,

@@ -8,11 +8,11 @@ from typing import Any
 
 from chaoslab.base.dice import Dice
 from chaoslab.config.settings import Settings
-from chaoslab.execution.pipeline import written as run_written
+from chaoslab.execution.pipeline import write_run as run_written
 from chaoslab.execution.spec import TrialSpec
 from chaoslab.execution.workers import InProcess, Processes
 from chaoslab.lab._virtual_lab import LabResult, LabSpec
-from chaoslab.lab.launch import spec_of
+from chaoslab.lab.launch import make_spec
 from chaoslab.record.log import BufferedEvent
 from chaoslab.record.runs import Run
 
@@ -33,7 +33,7 @@ def prompts(wanted: Sequence[int] = ()) -> list[Any]:
 
 
 def spec(settings: Mapping[str, str], asked: Sequence[Any] | None = None) -> LabSpec:
-    return spec_of(Settings().override({"WORLD": "virtual", **settings}), asked or prompts())
+    return make_spec(Settings().override({"WORLD": "virtual", **settings}), asked or prompts())
 
 
 def done(work: LabSpec, *, jobs: int = 1, method: str | None = None, shuffled: bool = False) -> list[LabResult]:

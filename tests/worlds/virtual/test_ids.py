@@ -119,7 +119,9 @@ def test_the_network_card_is_the_same_everywhere_and_says_that_there_is_none(mon
 
 def test_what_the_caller_says_stands_in_the_id() -> None:
     assert run(lambda: (made := uuid.uuid1(7, 9), made.node, made.clock_seq)[1:]) == (7, 9)
-    by_six = uuid.UUID(int=run(lambda: ids._v6(ids.of(cast(Any, here.world)), 7, 9)))  # which Python has from 3.14 on
+    by_six = uuid.UUID(
+        int=run(lambda: ids._v6(ids.ids_of(cast(Any, here.world)), 7, 9))
+    )  # which Python has from 3.14 on
     assert (by_six.version, by_six.node, by_six.clock_seq) == (6, 7, 9)
     then = datetime(2001, 2, 3, 4, 5, 6, 789000, tzinfo=UTC)
     seconds, nanos = int(then.timestamp()), 789_000_000
@@ -131,7 +133,7 @@ def test_a_counter_that_is_used_up_moves_the_time_on(monkeypatch: pytest.MonkeyP
     def work() -> list[uuid.UUID]:
         monkeypatch.setattr(ids, "_COUNTER", (uuid_utils.compat.uuid7().int >> 64 & 0xFFF) << 30)
         assert here.world is not None
-        ids.of(here.world)._counter = ids._COUNTER - 1
+        ids.ids_of(here.world)._counter = ids._COUNTER - 1
         return [uuid_utils.compat.uuid7(), uuid_utils.compat.uuid7()]
 
     first, second = run(work)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from chaoslab.worlds.virtual._loop import Future, Task, settle
+from chaoslab.worlds.virtual._loop import Future, Task, settle_future
 from chaoslab.worlds.virtual.context import Unsupported
 from chaoslab.worlds.virtual.network import NetworkEnd
 from chaoslab.worlds.virtual.world import World
@@ -144,7 +144,7 @@ def test_a_loop_does_the_rest_as_asyncio_does() -> None:
         done, left = loop.create_future(), loop.create_future()
         left.cancel()
         for future in (done, left):
-            settle(future, None, StopIteration())
+            settle_future(future, None, StopIteration())
         with pytest.raises(RuntimeError, match=r"^the thread raised StopIteration$"):
             await done
         begun, bare = loop.create_task(asyncio.sleep(1)), Future(loop=loop)

@@ -17,7 +17,7 @@ from waitress.server import create_server
 
 import chaoslab as lab
 from chaoslab.core.events import CallFinished
-from chaoslab.worlds.virtual._app_answers import answered_to
+from chaoslab.worlds.virtual._app_answers import answer_request
 from chaoslab.worlds.virtual._sockets import VirtualSocket
 from chaoslab.worlds.virtual.serving import serve
 from chaoslab.worlds.virtual.world import World
@@ -252,7 +252,7 @@ def test_a_request_that_goes_to_its_application_whole_fails_as_one_in_bytes_does
     waitress: int, path: str, status: int
 ) -> None:
     del waitress  # which keeps the log quiet
-    reply = answered_to(Whole(), service, "GET", path.encode(), [], b"", "service:80")
+    reply = answer_request(Whole(), service, "GET", path.encode(), [], b"", "service:80")
     assert reply is not None
     assert reply[0] == status
 

@@ -10,17 +10,17 @@ from importlib import import_module
 from itertools import chain
 from typing import NamedTuple
 
-from chaoslab.analysis.measures.intervals import Rate, rate_over
+from chaoslab.analysis.measures.intervals import Rate, rate_flags
 from chaoslab.analysis.measures.noticed import Noticed
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.measures.trials import TrialFigures
-from chaoslab.analysis.verdict.guard import guarded
+from chaoslab.analysis.verdict.guard import run_guarded
 from chaoslab.analysis.verdict.ledger import FindingKind
 from chaoslab.analysis.verdict.standing import Standing
 from chaoslab.analysis.verdict.table import Outcome, Said
 from chaoslab.reports.contents._rows import PROMPT
 from chaoslab.reports.page import count
-from chaoslab.reports.text import visible
+from chaoslab.reports.text import make_visible
 
 _AMISS = {FindingKind.ALTERED, FindingKind.STATE, FindingKind.LOST, FindingKind.FACT, FindingKind.VALUE}
 
@@ -86,21 +86,21 @@ class RuleEvidence:
     def cases(self) -> dict[Case, list[int]]:
         """The trials, by their places in `order`. Most are alike, so a rule looks at each kind of trial once. One whose
         service was dead after the fault, for a reason that nobody injected, tells nothing of the agent and is none."""
-        found: dict[Case, list[int]] = {}
-        dead = {one.trial for one in self.report.recovery.value.incidents if one.beside_dead_service}
+        indices: dict[Case, list[int]] = {}
+        dead = {incident.trial for incident in self.report.recovery.value.incidents if incident.beside_dead_service}
         figures = self.report.figures.value.by_key
         for number, trial in enumerate(self.order):
             if trial in dead:
                 continue
-            verdict, of = self.report.verdicts[trial], figures.get(trial, TrialFigures())
+            verdict, trial_figures = self.report.verdicts[trial], figures.get(trial, TrialFigures())
             case = Case(
                 verdict.outcome, self.report.standings[trial], verdict.said, bool(verdict.harm),
                 tuple((finding.kind, finding.text) for finding in verdict.evidence),
-                tuple(place for place, _ in of.met),
-                of.attempts, of.twin_calls, of.noticed,
+                tuple(place for place, _ in trial_figures.met),
+                trial_figures.attempts, trial_figures.twin_calls, trial_figures.noticed,
             )  # fmt: skip
-            found.setdefault(case, []).append(number)
-        return found
+            indices.setdefault(case, []).append(number)
+        return indices
 
     @cached_property
     def judged(self) -> list[Case]:
@@ -116,15 +116,21 @@ class RuleEvidence:
         """The prompt of each trial of the order."""
         return self.report.figures.value.prompts(self.order)
 
-    def rate(self, shown: Iterable[Case], of: Iterable[Case] | None = None) -> Rate | None:
+    def rate(self, shown_cases: Iterable[Case], among: Iterable[Case] | None = None) -> Rate | None:
         """The rate of these trials among those of further cases, or among all; None without any."""
-        shown_at = {*chain.from_iterable(map(self.cases.__getitem__, shown))}
-        places = range(len(self.order)) if of is None else [*chain.from_iterable(map(self.cases.__getitem__, of))]
-        return rate_over((place in shown_at for place in places), (self.prompts[place] for place in places))
+        shown_at = {*chain.from_iterable(map(self.cases.__getitem__, shown_cases))}
+        positions = (
+            range(len(self.order)) if among is None else [*chain.from_iterable(map(self.cases.__getitem__, among))]
+        )
+        return rate_flags(
+            (position in shown_at for position in positions), (self.prompts[position] for position in positions)
+        )
 
     def trials(self, cases: Iterable[Case]) -> tuple[str, ...]:
         """These trials, in the report's order."""
-        return tuple(self.order[place] for place in sorted(chain.from_iterable(map(self.cases.__getitem__, cases))))
+        return tuple(
+            self.order[position] for position in sorted(chain.from_iterable(map(self.cases.__getitem__, cases)))
+        )
 
     def beside_faults(
         self, shows: Callable[[Case], bool], remedy: str, text: str, *, of: Callable[[str], bool] = lambda _: True,
@@ -138,54 +144,60 @@ class RuleEvidence:
         `of`: the faults that are considered. `at`: of faults that are shown alike, those at such a target come first.
         `there`: the trial shows it of this fault. `of_harm`: see `Advice`. Only trials that allow a conclusion count.
         """
-        found: list[tuple[int, Advice]] = []
-        usual = self.number(filter(shows, self.judged)) / max(1, self.number(self.judged))
+        candidates: list[tuple[int, Advice]] = []
+        usual_share = self.number(filter(shows, self.judged)) / max(1, self.number(self.judged))
         for name in sorted({fault for case in self.judged for fault, _ in case.met if of(fault)}):
-            met = [case for case in self.judged if any(fault == name for fault, _ in case.met)]
-            shown = [case for case in met if shows(case) and there(case, name)]
-            near = self.number(
-                case for case in shown if any(fault == name and at(case, target) for fault, target in case.met)
+            met_cases = [case for case in self.judged if any(fault == name for fault, _ in case.met)]
+            shown_cases = [case for case in met_cases if shows(case) and there(case, name)]
+            near_count = self.number(
+                case for case in shown_cases if any(fault == name and at(case, target) for fault, target in case.met)
             )
-            size = self.rate(shown, met)
-            if shown and size:
-                said = text.format(
-                    fault=visible(name, PROMPT).replace("{", "{{"),
+            size = self.rate(shown_cases, met_cases)
+            if shown_cases and size:
+                observation = text.format(
+                    fault=make_visible(name, PROMPT).replace("{", "{{"),
                     size=f"{size.count} of {count(size.total, 'judged trial')}",
                 )
-                found.append((near, Advice(said, remedy, size, self.trials(shown), of_harm=of_harm)))
+                candidates.append(
+                    (near_count, Advice(observation, remedy, size, self.trials(shown_cases), of_harm=of_harm))
+                )
 
-        def place(one: tuple[int, Advice]) -> tuple[float, int, int, float]:
-            near, size = one[0], one[1].size
-            return -round(size.count - usual * size.total, 6), -size.count, -near, -size.value
+        def place(candidate: tuple[int, Advice]) -> tuple[float, int, int, float]:
+            near, size = candidate[0], candidate[1].size
+            return -round(size.count - usual_share * size.total, 6), -size.count, -near, -size.value
 
-        return [one for _, one in sorted(found, key=place)[:1]]
+        return [best for _, best in sorted(candidates, key=place)[:1]]
 
 
-def advice(report: RunReport, order: Sequence[str]) -> tuple[Advice, ...]:
+def collect_advice(report: RunReport, order: Sequence[str]) -> tuple[Advice, ...]:
     """All advice that the run gives: first on the agent, then on the run. First comes what would have prevented harm,
     then that whose trials did harm most often beyond the share of all trials, then that whose trials ended badly so,
     then the most frequent. A rule that fails gives none. `order`: that of the trials in the report."""
-    seen = RuleEvidence(report, order)
+    evidence = RuleEvidence(report, order)
     harmed = {trial for trial in order if report.verdicts[trial].harm}
     bad = {trial for trial in order if report.standings[trial] is Standing.BAD}
-    found: list[Advice] = []
-    for _, rule in sorted(rules().items()):
-        found += guarded(partial(rule, seen), lambda _: [])
+    items: list[Advice] = []
+    for _, rule in sorted(load_rules().items()):
+        items += run_guarded(partial(rule, evidence), lambda _: [])
 
-    def beyond(trials: set[str], one: Advice) -> float:
-        return round(len(trials.intersection(one.trials)) - len(trials) / max(1, len(order)) * len(one.trials), 6)
+    def beyond(trials: set[str], item: Advice) -> float:
+        return round(len(trials.intersection(item.trials)) - len(trials) / max(1, len(order)) * len(item.trials), 6)
 
-    def place(one: Advice) -> tuple[bool, bool, float, float, int]:
-        return one.of_run, not one.of_harm, -max(0.0, beyond(harmed, one)), -beyond(bad, one), -one.size.count
+    def place(item: Advice) -> tuple[bool, bool, float, float, int]:
+        return item.of_run, not item.of_harm, -max(0.0, beyond(harmed, item)), -beyond(bad, item), -item.size.count
 
-    return tuple(sorted(found, key=place))
+    return tuple(sorted(items, key=place))
 
 
 @cache
-def rules() -> dict[str, Callable[[RuleEvidence], list[Advice]]]:
+def load_rules() -> dict[str, Callable[[RuleEvidence], list[Advice]]]:
     """The rules by name."""
-    found: dict[str, Callable[[RuleEvidence], list[Advice]]] = {}
+    rules_by_name: dict[str, Callable[[RuleEvidence], list[Advice]]] = {}
     for file in pkgutil.iter_modules(__path__, f"{__name__}."):
-        public = {name: each for name, each in vars(import_module(file.name)).items() if not name.startswith("_")}
-        found |= {name: each for name, each in public.items() if getattr(each, "__module__", "") == file.name}
-    return found
+        public = {
+            name: function for name, function in vars(import_module(file.name)).items() if not name.startswith("_")
+        }
+        rules_by_name |= {
+            name: function for name, function in public.items() if getattr(function, "__module__", "") == file.name
+        }
+    return rules_by_name

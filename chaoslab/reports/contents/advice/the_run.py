@@ -1,22 +1,22 @@
 """Rules on the run, not on the agent: each public function is one."""
 
 from chaoslab.analysis.measures.faults import NOTHING
-from chaoslab.analysis.measures.intervals import rate
+from chaoslab.analysis.measures.intervals import compute_rate
 from chaoslab.analysis.verdict.standing import Standing
 from chaoslab.reports.contents.advice import Advice, Case, RuleEvidence
-from chaoslab.reports.text import visible
+from chaoslab.reports.text import make_visible
 
 NAME, NAMED = 60, 8
 """The most characters of a fault's name, and the most faults that are named."""
 
 
-def never_called(seen: RuleEvidence) -> list[Advice]:
+def never_called(evidence: RuleEvidence) -> list[Advice]:
     """An injection whose dice were rolled for no call."""
-    trials = tuple(seen.order)
-    size = rate(len(trials), len(trials))
+    trials = tuple(evidence.order)
+    size = compute_rate(len(trials), len(trials))
     return [
         Advice(
-            f"{visible(one.injection, NAME)} had no call to hit in {size.count} of {size.total} trials: none was for "
+            f"{make_visible(injection.injection, NAME)} had no call to hit in {size.count} of {size.total} trials: none was for "
             "its target and fitted its conditions, or another fault took each.",
             "Name a target and conditions that fit the agent's calls, or leave out the fault that takes them first: "
             "this run tells nothing about it.",
@@ -24,50 +24,62 @@ def never_called(seen: RuleEvidence) -> list[Advice]:
             trials,
             of_run=True,
         )
-        for one in seen.report.delivered.value.by_injection
-        if size and not one.eligible
+        for injection in evidence.report.delivered.value.by_injection
+        if size and not injection.eligible
     ]
 
 
-def never_witnessed(seen: RuleEvidence) -> list[Advice]:
+def never_witnessed(evidence: RuleEvidence) -> list[Advice]:
     """Faults were drawn and never met."""
-    met = {fault for case in seen.cases for fault, _ in case.met}
-    cases = [case for case in seen.cases if not met.issuperset(case.noticed.drawn)]
-    drawn = {fault for case in cases for fault in case.noticed.drawn} - met
-    size = seen.rate(cases)
+    met_faults = {fault for case in evidence.cases for fault, _ in case.met}
+    cases = [case for case in evidence.cases if not met_faults.issuperset(case.noticed.drawn)]
+    drawn = {fault for case in cases for fault in case.noticed.drawn} - met_faults
+    size = evidence.rate(cases)
     if not cases or size is None:
         return []
-    whys = {one.fault: one.why for one in reversed(seen.report.not_met.value.reasons)}
-    told = [(visible(fault, NAME), whys.get(fault, "no reason is known")) for fault in sorted(drawn)]
+    reasons = {reason_count.fault: reason_count.why for reason_count in reversed(evidence.report.not_met.value.reasons)}
+    drawn_reasons = [(make_visible(fault, NAME), reasons.get(fault, "no reason is known")) for fault in sorted(drawn)]
     in_trials = f"drawn in {size.count} of {size.total} trials and met in none"
-    if len(told) == 1:
-        said, whose, them = f"{told[0][0]} was {in_trials}: {told[0][1]}.", "its target", "it"
+    if len(drawn_reasons) == 1:
+        observation, targets_text, faults_text = (
+            f"{drawn_reasons[0][0]} was {in_trials}: {drawn_reasons[0][1]}.",
+            "its target",
+            "it",
+        )
     else:
-        names = [f"{fault} ({why.removeprefix(f'{NOTHING}: ')})" for fault, why in told[:NAMED]]
-        names += [f"{len(told) - NAMED} more"] if len(told) > NAMED else []
-        said, whose, them = f"{len(told)} faults were {in_trials}: {'; '.join(names)}.", "their targets", "them"
-    subject = "it" if len(told) == 1 else "they"
-    do = f"Choose {whose} and parameters so that {subject} can take effect: this run tells nothing about {them}."
-    return [Advice(said, do, size, seen.trials(cases), of_run=True)]
+        names = [f"{fault} ({reason.removeprefix(f'{NOTHING}: ')})" for fault, reason in drawn_reasons[:NAMED]]
+        names += [f"{len(drawn_reasons) - NAMED} more"] if len(drawn_reasons) > NAMED else []
+        observation, targets_text, faults_text = (
+            f"{len(drawn_reasons)} faults were {in_trials}: {'; '.join(names)}.",
+            "their targets",
+            "them",
+        )
+    subject = "it" if len(drawn_reasons) == 1 else "they"
+    do = f"Choose {targets_text} and parameters so that {subject} can take effect: this run tells nothing about {faults_text}."
+    return [Advice(observation, do, size, evidence.trials(cases), of_run=True)]
 
 
 POSSIBLE = 0.1
 """The share of bad ends that the trials should exclude at 95 %. That takes 35 of them."""
 
 
-def too_few(seen: RuleEvidence) -> list[Advice]:
+def too_few(evidence: RuleEvidence) -> list[Advice]:
     """No trial that met a fault ended badly, and the trials are too few to rely on that."""
-    found = []
-    for name in sorted({fault for case in seen.judged for fault, _ in case.met}):
-        met = [case for case in seen.judged if any(fault == name for fault, _ in case.met)]
-        size = seen.rate((case for case in met if case.standing is Standing.BAD), met)
+    items = []
+    for name in sorted({fault for case in evidence.judged for fault, _ in case.met}):
+        met_cases = [case for case in evidence.judged if any(fault == name for fault, _ in case.met)]
+        size = evidence.rate((case for case in met_cases if case.standing is Standing.BAD), met_cases)
         if size and not size.count and size.interval.high > POSSIBLE:
-            said = (
-                f"None of {size.total} judged trials that met {visible(name, NAME)} ended badly, and up to "
+            observation = (
+                f"None of {size.total} judged trials that met {make_visible(name, NAME)} ended badly, and up to "
                 f"{size.interval.high:.0%} of all could."
             )
-            found.append(Advice(said, _REMEDY.format(visible(name, NAME)), size, seen.trials(met), of_run=True))
-    return sorted(found, key=lambda one: one.size.total)[:1]
+            items.append(
+                Advice(
+                    observation, _REMEDY.format(make_visible(name, NAME)), size, evidence.trials(met_cases), of_run=True
+                )
+            )
+    return sorted(items, key=lambda item: item.size.total)[:1]
 
 
 _REMEDY = (
@@ -75,19 +87,19 @@ _REMEDY = (
 )
 
 
-def unreached(seen: RuleEvidence) -> list[Advice]:
+def unreached(evidence: RuleEvidence) -> list[Advice]:
     """A fault was planned for a numbered request that the agent did not make."""
-    made: dict[tuple[str, str, int], dict[Case, int]] = {}
-    for case in seen.cases:
+    requests_made: dict[tuple[str, str, int], dict[Case, int]] = {}
+    for case in evidence.cases:
         for injection, target, request, number in case.noticed.missed:
-            made.setdefault((injection, target, request), {})[case] = number
-    found = []
-    for (injection, target, request), cases in sorted(made.items()):
-        if size := seen.rate(cases):
-            said = (
-                f"{visible(injection, NAME)} is for request {request} of {visible(target, NAME)}, and {size.count} of "
+            requests_made.setdefault((injection, target, request), {})[case] = number
+    items = []
+    for (injection, target, request), cases in sorted(requests_made.items()):
+        if size := evidence.rate(cases):
+            observation = (
+                f"{make_visible(injection, NAME)} is for request {request} of {make_visible(target, NAME)}, and {size.count} of "
                 f"{size.total} trials made {max(cases.values())} at most."
             )
             do = "Plan it for a request that the agent makes: such trials are invalid, and tell nothing about it."
-            found.append(Advice(said, do, size, seen.trials(cases), of_run=True))
-    return found
+            items.append(Advice(observation, do, size, evidence.trials(cases), of_run=True))
+    return items

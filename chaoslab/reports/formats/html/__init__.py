@@ -14,10 +14,10 @@ from chaoslab.analysis.verdict.standing import Standing
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.reports.contents import EXAMPLES, Contents
 from chaoslab.reports.contents._matrix import CellState
-from chaoslab.reports.contents.outcomes import color, glyph, ink_on, word
-from chaoslab.reports.formats.html.timelines import embedded, stories
-from chaoslab.reports.page import count, percent, percents, share
-from chaoslab.reports.svg import pictures
+from chaoslab.reports.contents.outcomes import choose_ink, outcome_color, outcome_glyph, outcome_word
+from chaoslab.reports.formats.html.timelines import build_stories, embed_json
+from chaoslab.reports.page import count, format_interval, format_percent, format_share
+from chaoslab.reports.svg import draw_pictures
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -27,47 +27,47 @@ FILE = "report.html"
 
 def files(contents: Contents) -> dict[str, str]:
     """The page. Raises ModuleNotFoundError: Jinja is not installed."""
-    script = text("elements.js") + text("script.js")
-    made = page(
-        "page.html", it=contents, script=script, script_hash=_digest(script), data=embedded(stories(contents)),
+    script = read_asset("elements.js") + read_asset("script.js")
+    rendered = render_page(
+        "page.html", it=contents, script=script, script_hash=_hash_text(script), data=embed_json(build_stories(contents)),
         outcomes=[outcome for outcome in Outcome if str(outcome) in contents.report.success.value.by_outcome],
         counts=contents.report.success.value.by_outcome,
         places=sorted({place for row in contents.rows for place in row.met}), State=CellState,
-        pictures=pictures(contents.report), examples=EXAMPLES, Standing=Standing, word=word, glyph=glyph, share=share,
-        count=count, percents=percents, percent=percent,
+        pictures=draw_pictures(contents.report), examples=EXAMPLES, Standing=Standing, word=outcome_word, glyph=outcome_glyph, share=format_share,
+        count=count, percents=format_interval, percent=format_percent,
     )  # fmt: skip
-    return {FILE: made}
+    return {FILE: rendered}
 
 
-def page(template: str, **given: Any) -> str:
+def render_page(template: str, **context: Any) -> str:
     """The page of a template of this folder, in the style of all. Raises ModuleNotFoundError: Jinja is not
     installed."""
     from jinja2 import Environment
 
-    made = _templates(Environment).get_template(template)
-    style = styles()
-    return made.render(style=style, style_hash=_digest(style), **given)
+    template_page = _load_templates(Environment).get_template(template)
+    style = build_styles()
+    return template_page.render(style=style, style_hash=_hash_text(style), **context)
 
 
-def text(name: str) -> str:
+def read_asset(name: str) -> str:
     """The text of a file of this folder."""
     return resources(__name__).joinpath(name).read_text(encoding="utf-8")
 
 
 @cache
-def styles(*more: str) -> str:
+def build_styles(*extra_files: str) -> str:
     """The style of all pages, and that of further files of this folder."""
-    texts = [text(name) for name in ("style.css", *more)]
+    texts = [read_asset(name) for name in ("style.css", *extra_files)]
     # the colours of the outcomes as style rules
     rules = [
-        f".o-{outcome}{{--ground:{color(outcome)};--on:{ink_on(color(outcome))};fill:{color(outcome)}}}"
+        f".o-{outcome}{{--ground:{outcome_color(outcome)};--on:{choose_ink(outcome_color(outcome))};fill:{outcome_color(outcome)}}}"
         for outcome in Outcome
     ]
     return texts[0] + ("\n" + "\n".join(rules) + "\n") + "".join(texts[1:])
 
 
 @cache
-def _templates(kind: type[Environment]) -> Environment:
+def _load_templates(kind: type[Environment]) -> Environment:
     """The templates of this folder. A template is compiled once in a process, which takes 40 ms."""
     from jinja2 import PackageLoader, StrictUndefined
 
@@ -75,6 +75,6 @@ def _templates(kind: type[Environment]) -> Environment:
     return kind(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 
 
-def _digest(text: str) -> str:
+def _hash_text(text: str) -> str:
     """The text's source expression in a Content-Security-Policy."""
     return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"

@@ -14,9 +14,9 @@ from chaoslab.record.rulings import RulingState
 from chaoslab.reports._faults import MetFault
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents._rows import TrialRow
-from chaoslab.reports.contents.outcomes import glyph, word
+from chaoslab.reports.contents.outcomes import outcome_glyph, outcome_word
 from chaoslab.reports.show import event_text
-from chaoslab.reports.text import visible
+from chaoslab.reports.text import make_visible
 
 TEXT = 260
 """The most characters of an event's text."""
@@ -42,98 +42,102 @@ class _Words:
         return self.numbers[text]
 
 
-def stories(contents: Contents) -> dict[str, Any]:
+def build_stories(contents: Contents) -> dict[str, Any]:
     """The data of the page. Each event of a trial is a list: seconds since the trial began, lane, kind, duration in
-    seconds, tone, text, file, line; texts stand once, in `words`, and are named by their number."""
-    words, told, size, left_out = _Words(), [], 0, 0
-    of_trial: dict[str | None, list[Record]] = {}
+    seconds, tone, text, file, line; texts stand once, in `word_table`, and are named by their number."""
+    word_table, trials, size, left_out = _Words(), [], 0, 0
+    records_by_trial: dict[str | None, list[Record]] = {}
     for record in contents.history.records:
-        of_trial.setdefault(record.trial, []).append(record)
-    gone = contents.history.given_up
+        records_by_trial.setdefault(record.trial, []).append(record)
+    given_up = contents.history.given_up
     for row in contents.rows:
-        before = words.size
-        trial = _trial(contents, row, words)
-        if size + words.size <= BYTES_MAX:
-            drawn = list(_events(of_trial.get(row.trial, ()), words, gone=gone))
-            spelt = len(json.dumps(drawn, separators=(",", ":")))
-            if size + spelt + words.size <= BYTES_MAX:
-                trial["events"] = drawn
-                size += spelt
+        size_before = word_table.size
+        trial = _trial_data(contents, row, word_table)
+        if size + word_table.size <= BYTES_MAX:
+            drawn_events = list(_list_events(records_by_trial.get(row.trial, ()), word_table, gone=given_up))
+            encoded_size = len(json.dumps(drawn_events, separators=(",", ":")))
+            if size + encoded_size + word_table.size <= BYTES_MAX:
+                trial["events"] = drawn_events
+                size += encoded_size
         left_out += "events" not in trial
-        size += 200 + (words.size - before) // 10
-        told.append(trial)
-    return {"unit": contents.unit, "words": list(words.numbers), "trials": told, "leftOut": left_out}
+        size += 200 + (word_table.size - size_before) // 10
+        trials.append(trial)
+    return {"unit": contents.unit, "words": list(word_table.numbers), "trials": trials, "leftOut": left_out}
 
 
-def _trial(contents: Contents, row: TrialRow, words: _Words) -> dict[str, Any]:
+def _trial_data(contents: Contents, row: TrialRow, word_table: _Words) -> dict[str, Any]:
     evidence = [
-        [words.of(one.kind), words.of(one.text), [[words.of(line.file), line.line] for line in one.lines]]
-        for one in row.evidence
+        [
+            word_table.of(finding.kind),
+            word_table.of(finding.text),
+            [[word_table.of(line.file), line.line] for line in finding.lines],
+        ]
+        for finding in row.evidence
     ]
     return {
         "key": row.trial,
-        "outcome": words.of(word(row.outcome)),
-        "mark": words.of(glyph(row.outcome)),
+        "outcome": word_table.of(outcome_word(row.outcome)),
+        "mark": word_table.of(outcome_glyph(row.outcome)),
         "look": str(row.outcome),
-        "why": words.of(row.why),
-        "ruled": words.of(_ruled(row)),
-        "prompt": words.of(row.prompt),
-        "answer": words.of(row.answer),
+        "why": word_table.of(row.why),
+        "ruled": word_table.of(_describe_ruling(row)),
+        "prompt": word_table.of(row.prompt),
+        "answer": word_table.of(row.answer),
         "evidence": evidence,
         "replay": contents.replay(row.trial),
         "show": f"{settings.program()} show {contents.quoted} --trial {row.trial}",
     }
 
 
-def _ruled(row: TrialRow) -> str:
+def _describe_ruling(row: TrialRow) -> str:
     """The scenario's ruling in words; empty without one."""
     if row.ruling is None:
         return ""
-    why = f": {'; '.join(row.ruling.reasons)}" if row.ruling.reasons else ""
+    reasons_text = f": {'; '.join(row.ruling.reasons)}" if row.ruling.reasons else ""
     state = row.ruling.state
-    return f"By the scenario it {state if state is not RulingState.INVALID else 'proves nothing'}{why}"
+    return f"By the scenario it {state if state is not RulingState.INVALID else 'proves nothing'}{reasons_text}"
 
 
-def _events(records: Sequence[Record], words: _Words, *, gone: Set[Place]) -> Iterator[list[Any]]:
+def _list_events(records: Sequence[Record], word_table: _Words, *, gone: Set[Place]) -> Iterator[list[Any]]:
     """The events of one trial in time order; a fault is one event, where it was met. `gone`: the attempts that were
     given up."""
-    met = MetFault.by_place(records)
-    began_t = records[0].t if records else 0.0
+    faults = MetFault.by_place(records)
+    start_t = records[0].t if records else 0.0
     for number, record in enumerate(records[:EVENTS_MAX]):
         event = record.event
-        fault = met.get(number) if isinstance(event, events.Stage) else None
+        fault = faults.get(number) if isinstance(event, events.Stage) else None
         if isinstance(event, events.Usage) or (isinstance(event, events.Stage) and fault is None):
             continue
         text = f"fault    {fault.in_words()}" if fault else event_text(event)
         if not text:
             continue
-        file = words.of(f"{visible(record.writer, TEXT)}.log")
+        file = word_table.of(f"{make_visible(record.writer, TEXT)}.log")
         yield [
-            round(record.t - began_t, 6), words.of(_lane(event)), words.of(text[:9].strip()), _lasted(event),
-            _tone(record, fault, gone), words.of(visible(text[9:], TEXT)), file, record.seq,
+            round(record.t - start_t, 6), word_table.of(_lane_of(event)), word_table.of(text[:9].strip()), _duration_of(event),
+            _tone_of(record, fault, gone), word_table.of(make_visible(text[9:], TEXT)), file, record.seq,
         ]  # fmt: skip
 
 
-def _lane(event: events.Event) -> str:
+def _lane_of(event: events.Event) -> str:
     if isinstance(event, events.Stage | events.FaultUnreached):
         return FAULTS
     if isinstance(event, events.Effect):
         return EFFECTS
     if isinstance(event, events.CallStarted | events.CallFinished):
-        return visible(event.target, 60)
+        return make_visible(event.target, 60)
     return AGENT
 
 
-def _lasted(event: events.Event) -> float:
+def _duration_of(event: events.Event) -> float:
     """Seconds before the event at which it began."""
     lasted = event.duration_s if isinstance(event, events.CallFinished | events.PromptFinished) else 0.0
     return 0.0 if math.isnan(lasted) else round(lasted, 6)
 
 
-def _tone(record: Record, fault: MetFault | None, gone: Set[Place]) -> int:
+def _tone_of(record: Record, fault: MetFault | None, given_up_places: Set[Place]) -> int:
     match event := record.event:
         case events.CallFinished():
-            given_up = (record.trial, event.target, event.request, event.attempt) in gone
+            given_up = (record.trial, event.target, event.request, event.attempt) in given_up_places
             return PLAIN if event.ok or given_up else BAD
         case events.PromptFinished():
             return GOOD if event.status == "ok" else BAD
@@ -147,7 +151,7 @@ def _tone(record: Record, fault: MetFault | None, gone: Set[Place]) -> int:
             return PLAIN
 
 
-def embedded(data: dict[str, Any]) -> str:
+def embed_json(data: dict[str, Any]) -> str:
     """The data as JSON that can stand in a script element: ASCII, without a sign that HTML reads."""
     spelt = json.dumps(data, ensure_ascii=True, separators=(",", ":"))
     return spelt.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

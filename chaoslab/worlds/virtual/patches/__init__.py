@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from chaoslab.base.garbage import no_garbage
 from chaoslab.worlds.virtual.patches.import_hook import ImportHook
-from chaoslab.worlds.virtual.patches.swap import Swap, fitting
+from chaoslab.worlds.virtual.patches.swap import Swap, fit_stand_in
 
 MODULES = (
     "clocks",
@@ -93,7 +93,7 @@ class Installation:
         """The pairs of real thing and stand-in that are swapped in modules, for a caller that knows more places. Bound
         methods are left out, since their owner would be every generator or every socket."""
         pairs = [pair for swap in self._swaps for pair in swap.pairs()]
-        return [(real, fitting(real, stand_in)) for real, stand_in in pairs if not isinstance(real, MethodType)]
+        return [(real, fit_stand_in(real, stand_in)) for real, stand_in in pairs if not isinstance(real, MethodType)]
 
     def install(self) -> None:
         """Puts every stand-in in place, those for modules that are not loaded yet as soon as they are."""
@@ -108,11 +108,11 @@ class Installation:
     def _put(self, patches: Iterable[Patch]) -> None:
         """Installs the patches that are not in place yet."""
         everywhere: dict[int, tuple[Any, Any]] = {}
-        there = {(id(holder), name) for holder, name, _ in self._undo}
+        placed = {(id(holder), name) for holder, name, _ in self._undo}
         for patch in patches:
-            if (id(patch.holder), patch.name) in there:  # the first one stays
+            if (id(patch.holder), patch.name) in placed:  # the first one stays
                 continue
-            there.add((id(patch.holder), patch.name))
+            placed.add((id(patch.holder), patch.name))
             real = getattr(patch.holder, patch.name)
             self._undo.append((patch.holder, patch.name, vars(patch.holder).get(patch.name, _ABSENT)))
             setattr(patch.holder, patch.name, patch.value)

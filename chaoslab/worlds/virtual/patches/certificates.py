@@ -51,7 +51,7 @@ class LaterContext(ssl.SSLContext):
 LaterContext.__name__ = LaterContext.__qualname__ = "SSLContext"
 
 
-def _put_off(context: ssl.SSLContext, load: Callable[[ssl.SSLContext], None]) -> bool:
+def _put_off_load(context: ssl.SSLContext, load: Callable[[ssl.SSLContext], None]) -> bool:
     """Puts the loading off if that can be done; True if so."""
     if here.world is None or type(context) not in (ssl.SSLContext, LaterContext):
         return False
@@ -61,15 +61,15 @@ def _put_off(context: ssl.SSLContext, load: Callable[[ssl.SSLContext], None]) ->
 
 
 def load_verify_locations(self: ssl.SSLContext, cafile: Any = None, capath: Any = None, cadata: Any = None) -> None:
-    given = _given(cafile, capath, cadata) if here.world is not None else None
-    if given in _loaded and _put_off(self, lambda context: real_load(context, cafile, capath, cadata)):
+    key = _key_of(cafile, capath, cadata) if here.world is not None else None
+    if key in _loaded and _put_off_load(self, lambda context: real_load(context, cafile, capath, cadata)):
         return
     real_load(self, cafile, capath, cadata)
-    if given is not None:
-        _loaded.add(given)
+    if key is not None:
+        _loaded.add(key)
 
 
-def _given(cafile: Any, capath: Any, cadata: Any) -> object:
+def _key_of(cafile: Any, capath: Any, cadata: Any) -> object:
     """A key for what is to be loaded; None if it cannot be told, or has to be loaded anew each time."""
     try:
         stat = os.stat(cafile) if cafile is not None else None
@@ -81,11 +81,11 @@ def _given(cafile: Any, capath: Any, cadata: Any) -> object:
         )
     except (OSError, TypeError, ValueError):
         return None
-    return key if any(part is not None for part in key) else None
+    return key if any(item is not None for item in key) else None
 
 
 def set_default_verify_paths(self: ssl.SSLContext) -> None:
-    if not _put_off(self, real_set_default):
+    if not _put_off_load(self, real_set_default):
         real_set_default(self)
 
 

@@ -67,50 +67,50 @@ class WorldChance:
         return sequence
 
 
-def of(world: "World") -> WorldChance:
-    found = world.kept.get("chance")
-    if found is None:
-        found = world.kept["chance"] = WorldChance(world)
-    return cast(WorldChance, found)
+def chance_of(world: "World") -> WorldChance:
+    chance = world.kept.get("chance")
+    if chance is None:
+        chance = world.kept["chance"] = WorldChance(world)
+    return cast(WorldChance, chance)
 
 
-def drew(world: "World") -> bool:
+def has_drawn(world: "World") -> bool:
     """True if a program of the world has drawn chance of its own."""
-    found: WorldChance | None = world.kept.get("chance")
-    return found is not None and found.drew
+    chance: WorldChance | None = world.kept.get("chance")
+    return chance is not None and chance.drew
 
 
 def urandom(size: int, /) -> bytes:
     world = here.world
-    return real_urandom(size) if world is None else of(world).entropy.randbytes(size)
+    return real_urandom(size) if world is None else chance_of(world).entropy.randbytes(size)
 
 
 def seed(self: random.Random, a: Any = None, version: int = 2) -> None:
     """`random.Random.seed`: without a seed the real one asks the system."""
     world = here.world
     if a is None and world is not None:
-        a = of(world).entropy.getrandbits(256)
+        a = chance_of(world).entropy.getrandbits(256)
     real_seed(self, a, version)
 
 
 def candidate_names() -> Any:
     world = here.world
-    return real_candidate_names() if world is None else of(world).names
+    return real_candidate_names() if world is None else chance_of(world).names
 
 
-def _drawn(real: Callable[..., Any], stream: Callable[[WorldChance], Any]) -> Callable[..., Any]:
+def _draw_in_world(real: Callable[..., Any], stream: Callable[[WorldChance], Any]) -> Callable[..., Any]:
     """A function that calls the same method of the world's own generator, or the real one outside."""
     name = real.__name__
 
     def draw(*args: Any, **kwargs: Any) -> Any:
         world = here.world
-        return (real if world is None else getattr(stream(of(world)), name))(*args, **kwargs)
+        return (real if world is None else getattr(stream(chance_of(world)), name))(*args, **kwargs)
 
     draw.__name__ = draw.__qualname__ = name
     return draw
 
 
-def _of_system(real: Callable[..., bytes]) -> Callable[..., bytes]:
+def _wrap_system_source(real: Callable[..., bytes]) -> Callable[..., bytes]:
     """A stand-in for another source of entropy; the first argument of all is the size."""
 
     def entropy(size: int, *args: Any, **kwargs: Any) -> bytes:
@@ -122,14 +122,14 @@ def _of_system(real: Callable[..., bytes]) -> Callable[..., bytes]:
 def patches() -> Iterable[Patch]:
     for name, real in list(vars(random).items()):
         if getattr(real, "__self__", None) is random._inst:
-            yield Patch(random, name, _drawn(real, lambda chance: chance.numbers), everywhere=True)
+            yield Patch(random, name, _draw_in_world(real, lambda chance: chance.numbers), everywhere=True)
     yield Patch(random.Random, "seed", seed)
     yield Patch(tempfile, "_get_candidate_names", candidate_names)
     yield Patch(os, "urandom", urandom, everywhere=True)
     if hasattr(os, "getrandom"):
-        yield Patch(os, "getrandom", _of_system(os.getrandom), everywhere=True)
-    yield Patch(ssl, "RAND_bytes", _of_system(ssl.RAND_bytes), everywhere=True)
+        yield Patch(os, "getrandom", _wrap_system_source(os.getrandom), everywhere=True)
+    yield Patch(ssl, "RAND_bytes", _wrap_system_source(ssl.RAND_bytes), everywhere=True)
     if (numpy := sys.modules.get(NUMPY)) is not None:
         for name, real in list(vars(numpy).items()):
             if getattr(real, "__self__", None) is vars(numpy).get("_rand", numpy) or name == "seed":
-                yield Patch(numpy, name, _drawn(real, lambda chance: chance.numpy), everywhere=True)
+                yield Patch(numpy, name, _draw_in_world(real, lambda chance: chance.numpy), everywhere=True)

@@ -68,10 +68,10 @@ def asctime(*of: Any) -> str:
     return real_asctime(*of) if world is None or of else real_asctime(time.localtime(world.time()))
 
 
-def _of_number(real: Callable[[int], Any], per_second: int | None) -> Callable[[int], Any]:
+def _wrap_clock(real: Callable[[int], Any], per_second: int | None) -> Callable[[int], Any]:
     """A stand-in for `clock_gettime` or `clock_gettime_ns`."""
 
-    def told(clk_id: int, /) -> Any:
+    def read_clock(clk_id: int, /) -> Any:
         world = here.world
         if world is None or clk_id == WALL:
             return real(clk_id)
@@ -80,7 +80,7 @@ def _of_number(real: Callable[[int], Any], per_second: int | None) -> Callable[[
         now = world.machine.look()
         return now if per_second is None else round(now * per_second)
 
-    return told
+    return read_clock
 
 
 @contextlib.contextmanager
@@ -114,5 +114,5 @@ def patches() -> Iterable[Patch]:
     for stand_in in (monotonic, monotonic_ns, perf_counter, perf_counter_ns, sleep, ctime, asctime):
         yield Patch(time, stand_in.__name__, stand_in, everywhere=True)
     if hasattr(time, "clock_gettime"):
-        yield Patch(time, "clock_gettime", _of_number(time.clock_gettime, None), everywhere=True)
-        yield Patch(time, "clock_gettime_ns", _of_number(time.clock_gettime_ns, 10**9), everywhere=True)
+        yield Patch(time, "clock_gettime", _wrap_clock(time.clock_gettime, None), everywhere=True)
+        yield Patch(time, "clock_gettime_ns", _wrap_clock(time.clock_gettime_ns, 10**9), everywhere=True)

@@ -19,15 +19,17 @@ def patches() -> Iterable[Patch]:
 def installed() -> Iterator[None]:
     """A context in which the callbacks that are there now are called outside of any world."""
     # The collector may run in any thread at any allocation, so its callbacks must not see the world of that thread.
-    outside = {id(stand_in := _outside(real)): (stand_in, real) for real in gc.callbacks}
+    outside = {id(stand_in := _run_outside(real)): (stand_in, real) for real in gc.callbacks}
     gc.callbacks[:] = [stand_in for stand_in, _ in outside.values()]
     try:
         yield
     finally:
-        gc.callbacks[:] = [outside[id(each)][1] if id(each) in outside else each for each in gc.callbacks]
+        gc.callbacks[:] = [
+            outside[id(callback)][1] if id(callback) in outside else callback for callback in gc.callbacks
+        ]
 
 
-def _outside(real: Callable[..., Any]) -> Callable[..., Any]:
+def _run_outside(real: Callable[..., Any]) -> Callable[..., Any]:
     def called(phase: str, info: dict[str, int]) -> None:
         with within(None):
             real(phase, info)

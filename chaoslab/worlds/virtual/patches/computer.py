@@ -23,29 +23,29 @@ def cpu_count() -> int | None:
 
 
 def process_cpu_count() -> int | None:
-    found: int | None = real_process_cpu_count() if here.world is None else CPUS
-    return found
+    count: int | None = real_process_cpu_count() if here.world is None else CPUS
+    return count
 
 
 def sched_getaffinity(pid: int, /) -> set[int]:
-    found: set[int] = real_affinity(pid) if here.world is None else set(range(CPUS))
-    return found
+    cpus: set[int] = real_affinity(pid) if here.world is None else set(range(CPUS))
+    return cpus
 
 
 def uname() -> Any:
     """The real values except for the name."""
-    found = real_uname()
-    return found if here.world is None else os.uname_result((found[0], NAME, *found[2:]))
+    real = real_uname()
+    return real if here.world is None else os.uname_result((real[0], NAME, *real[2:]))
 
 
 def platform_uname() -> Any:
     """`platform.uname`, which `platform.node` uses too. The processor's name is cached, since a subprocess would be
     asked for it (refusals.py)."""
-    found = real_platform_uname()
+    real = real_platform_uname()
     if here.world is None:
-        return found
-    named = type(found)(found.system, NAME, found.release, found.version, found.machine)
-    vars(named)["processor"] = found.processor
+        return real
+    named = type(real)(real.system, NAME, real.release, real.version, real.machine)
+    vars(named)["processor"] = real.processor
     return named
 
 
@@ -70,6 +70,6 @@ def patches() -> Iterable[Patch]:
         yield Patch(os, "uname", uname, everywhere=True)
     yield Patch(platform, "uname", platform_uname, everywhere=True)
     yield Patch(urllib.request, "getproxies", getproxies, everywhere=True)
-    one = real_getproxies is real_getproxies_environment  # so on Linux: one real thing has one stand-in
-    stand_in = getproxies if one else getproxies_environment
+    is_same = real_getproxies is real_getproxies_environment  # so on Linux: one real thing has one stand-in
+    stand_in = getproxies if is_same else getproxies_environment
     yield Patch(urllib.request, "getproxies_environment", stand_in, everywhere=True)

@@ -24,7 +24,7 @@ _File = tuple[int, int]
 """Device and number."""
 
 
-def _held() -> dict[_File, dict[int, bool]]:
+def _locked_files() -> dict[_File, dict[int, bool]]:
     """The files that are locked: by which descriptors, each with True if that excludes all others."""
     assert here.world is not None
     return cast("dict[_File, dict[int, bool]]", here.world.kept.setdefault("file locks", {}))
@@ -36,17 +36,17 @@ def _file(fd: int) -> _File:
     return stat.st_dev, stat.st_ino
 
 
-def _in_the_way(file: _File, fd: int, *, alone: bool) -> bool:
+def _is_blocked(file: _File, fd: int, *, alone: bool) -> bool:
     """True if another descriptor's lock excludes this one. Locks of closed descriptors are forgotten."""
-    holders = _held().setdefault(file, {})
-    for other in list(holders):
+    holders = _locked_files().setdefault(file, {})
+    for descriptor in list(holders):
         try:
-            there = _file(other) == file
+            is_open = _file(descriptor) == file
         except OSError:
-            there = False
-        if not there:
-            del holders[other]
-    return any(other != fd and (alone or excludes) for other, excludes in holders.items())
+            is_open = False
+        if not is_open:
+            del holders[descriptor]
+    return any(descriptor != fd and (alone or excludes) for descriptor, excludes in holders.items())
 
 
 def flock(fd: Any, operation: int, /) -> None:
@@ -57,16 +57,16 @@ def flock(fd: Any, operation: int, /) -> None:
     number = fd if isinstance(fd, int) else fd.fileno()
     file = _file(number)
     if operation & fcntl.LOCK_UN:
-        _held().get(file, {}).pop(number, None)
+        _locked_files().get(file, {}).pop(number, None)
         return
     alone, delay_s = bool(operation & fcntl.LOCK_EX), FIRST_S
-    while _in_the_way(file, number, alone=alone):
+    while _is_blocked(file, number, alone=alone):
         if operation & fcntl.LOCK_NB:
             world.machine.steps.tries.step("asks for a file's lock that is held", "times")
             raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
         world.machine.wait("flock of a file that another thread holds", world.machine.now + delay_s)
         delay_s = min(LONGEST_S, 2 * delay_s)
-    _held()[file][number] = alone
+    _locked_files()[file][number] = alone
 
 
 def lockf(fd: Any, cmd: int, *args: Any) -> None:

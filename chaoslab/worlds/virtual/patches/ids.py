@@ -42,7 +42,7 @@ class Ids:
     """The ids that one world has given out, so that they rise."""
 
     def __init__(self, world: "World") -> None:
-        self._world, self._chance = world, chance.of(world)
+        self._world, self._chance = world, chance.chance_of(world)
         self._last_ticks: dict[int, int] = {}
         self._last_ms = self._counter = -1
 
@@ -87,11 +87,11 @@ def _v4_of(stream: Any) -> int:
     return bits & ~(0xF000 << 64 | 0xC000 << 48) | 4 << 76 | _VARIANT
 
 
-def of(world: "World") -> Ids:
-    found = world.kept.get("ids")
-    if found is None:
-        found = world.kept["ids"] = Ids(world)
-    return cast(Ids, found)
+def ids_of(world: "World") -> Ids:
+    ids = world.kept.get("ids")
+    if ids is None:
+        ids = world.kept["ids"] = Ids(world)
+    return cast(Ids, ids)
 
 
 def _v1(ids: Ids, node: int | None = None, clock_seq: int | None = None) -> int:
@@ -117,12 +117,12 @@ def _node(ids: Ids) -> int:  # noqa: ARG001
     return NODE
 
 
-def _made(real: Callable[..., Any], number: Callable[..., int], kind: Callable[[int], Any]) -> Callable[..., Any]:
+def _wrap_maker(real: Callable[..., Any], number: Callable[..., int], kind: Callable[[int], Any]) -> Callable[..., Any]:
     """A function that makes an id in the world, or calls the real one outside."""
 
     def make(*args: Any, **kwargs: Any) -> Any:
         world = here.world
-        return real(*args, **kwargs) if world is None else kind(number(of(world), *args, **kwargs))
+        return real(*args, **kwargs) if world is None else kind(number(ids_of(world), *args, **kwargs))
 
     make.__name__ = make.__qualname__ = real.__name__
     return make
@@ -133,24 +133,24 @@ def uuid4() -> uuid.UUID:
     world = here.world
     if world is None or sys._getframe(1).f_globals.get("__name__", "").partition(".")[0] not in NAMING:
         return real_uuid4()  # from `os.urandom`, which is the world's
-    return uuid.UUID(int=of(world).v4_naming())
+    return uuid.UUID(int=ids_of(world).v4_naming())
 
 
 def patches() -> Iterable[Patch]:
     with contextlib.suppress(ImportError):  # small; a later import of langchain then binds the stand-in
         importlib.import_module("uuid_utils")
-    yield from _of(uuid, lambda n: uuid.UUID(int=n), {"uuid1": _v1, "uuid6": _v6, "uuid7": Ids.v7})
-    yield from _of(uuid, int, {"getnode": _node})
+    yield from _patches_of(uuid, lambda n: uuid.UUID(int=n), {"uuid1": _v1, "uuid6": _v6, "uuid7": Ids.v7})
+    yield from _patches_of(uuid, int, {"getnode": _node})
     yield Patch(uuid, "uuid4", uuid4, everywhere=True)
     if rust := sys.modules.get(RUST):
         kinds: dict[str, Callable[..., int]] = {"uuid1": _v1, "uuid4": Ids.v4, "uuid6": _v6_rust, "uuid7": Ids.v7}
-        yield from _of(rust, lambda n: rust.UUID(int=n), kinds)
-        yield from _of(rust, int, {"_uuid4_int": Ids.v4, "_uuid7_int": Ids.v7, "getnode": _node})
+        yield from _patches_of(rust, lambda n: rust.UUID(int=n), kinds)
+        yield from _patches_of(rust, int, {"_uuid4_int": Ids.v4, "_uuid7_int": Ids.v7, "getnode": _node})
     if checkpoints := sys.modules.get(CHECKPOINTS):
-        yield from _of(checkpoints, lambda n: checkpoints.UUID(int=n), {"uuid6": _v6_of_checkpoint})
+        yield from _patches_of(checkpoints, lambda n: checkpoints.UUID(int=n), {"uuid6": _v6_of_checkpoint})
 
 
-def _of(module: Any, kind: Callable[[int], Any], numbers: dict[str, Callable[..., int]]) -> Iterable[Patch]:
+def _patches_of(module: Any, kind: Callable[[int], Any], numbers: dict[str, Callable[..., int]]) -> Iterable[Patch]:
     for name, number in numbers.items():
         if (real := getattr(module, name, None)) is not None:
-            yield Patch(module, name, _made(real, number, kind), everywhere=True)
+            yield Patch(module, name, _wrap_maker(real, number, kind), everywhere=True)

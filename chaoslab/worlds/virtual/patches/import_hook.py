@@ -42,8 +42,8 @@ class ImportHook:
             if find is not None and (spec := find(name, path, target)) is not None:
                 if hasattr(spec.loader, "exec_module"):
                     spec.loader = _Loader(spec.loader, name, self.loaded if patched else None)
-                found: ModuleSpec = spec
-                return found
+                hooked_spec: ModuleSpec = spec
+                return hooked_spec
         return None
 
     def loaded(self) -> None:
@@ -74,8 +74,8 @@ class _Loader:
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         with self._apart():
-            made: ModuleType | None = self._real.create_module(spec)
-        return made
+            module: ModuleType | None = self._real.create_module(spec)
+        return module
 
     def exec_module(self, module: ModuleType) -> None:
         module.__loader__ = self._real

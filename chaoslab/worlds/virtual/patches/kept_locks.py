@@ -37,15 +37,15 @@ class _Searched:
     @classmethod
     def of(cls, name: str, module: ModuleType) -> "_Searched":
         names = vars(module)
-        classes = [found for found in classes_in(names.values()) if found.__module__ == name]
-        members = [vars(one) for one in classes]
+        classes = [class_ for class_ in classes_in(names.values()) if class_.__module__ == name]
+        members = [vars(class_) for class_ in classes]
         places: list[tuple[Any, str]] = []
         for holder in (module, *classes):
-            held = vars(holder)
-            if not _MAY_HOLD.isdisjoint(map(id, map(type, held.values()))):
+            attributes = vars(holder)
+            if not _MAY_HOLD.isdisjoint(map(id, map(type, attributes.values()))):
                 places += [
                     (holder, key)
-                    for key, value in list(held.items())
+                    for key, value in list(attributes.items())
                     if id(type(value)) in _MAY_HOLD and not (value is None and key.startswith("__"))
                 ]
         return cls(names, len(names), members, sum(map(len, members)), places)
@@ -60,20 +60,20 @@ class _Searched:
 
 def patches() -> Iterable[Patch]:
     """Patches that wrap them. One object gets one wrapper."""
-    taken: dict[int, Any] = {}
-    for holder, key, value in _held():
-        if over := _TAKEN_OVER.get(type(value)):
-            yield Patch(holder, key, taken.setdefault(id(value), over(value)))
+    wrappers: dict[int, Any] = {}
+    for holder, key, value in _find_locks():
+        if wrap := _TAKEN_OVER.get(type(value)):
+            yield Patch(holder, key, wrappers.setdefault(id(value), wrap(value)))
 
 
 def let_go(machine: Machine) -> None:
     """Takes them from the threads of a machine that were killed, or would not end: nobody else would ever get them."""
-    for _, _, value in _held():
+    for _, _, value in _find_locks():
         if type(value) is Lock:
             value.let_go(machine)
 
 
-def _held() -> Iterator[tuple[Any, str, Any]]:
+def _find_locks() -> Iterator[tuple[Any, str, Any]]:
     """The places that hold one, and what they hold."""
     quiet = dict[str, Sequence[Mapping[str, Any]]]()
     modules = _quiet.others()
@@ -111,10 +111,10 @@ class _Known:
     def held(self) -> Iterator[tuple[Any, str, Any]]:
         if self._changes != _quiet.changes:
             self._changes = _quiet.changes
-            self._take([place for name in _quiet if name in _searched for place in _searched[name].places])
+            self._take([location for name in _quiet if name in _searched for location in _searched[name].places])
         values = list(map(call, self._read, self._names))
-        found = compress(zip(self._places, values, strict=True), map(_HOLDS.__contains__, map(id, map(type, values))))
-        return ((holder, key, value) for (holder, key), value in found)
+        matches = compress(zip(self._places, values, strict=True), map(_HOLDS.__contains__, map(id, map(type, values))))
+        return ((holder, key, value) for (holder, key), value in matches)
 
 
 _searched: dict[str, _Searched] = {}

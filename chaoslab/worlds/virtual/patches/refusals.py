@@ -64,10 +64,10 @@ LOADED = (
 
 ENDS: tuple[tuple[str, str, Callable[..., str]], ...] = (
     ("os", "_exit abort execv execve", lambda *_, **__: "{}"),
-    ("os", "kill", lambda target, number, /: _by_signal(number, target)),
-    ("os", "killpg", lambda group, number, /: _by_signal(number, -group)),
-    ("signal", "raise_signal", lambda number, /: _by_signal(number)),
-    ("signal", "pthread_kill", lambda _, number, /: _by_signal(number)),
+    ("os", "kill", lambda target, number, /: _describe_signal(number, target)),
+    ("os", "killpg", lambda group, number, /: _describe_signal(number, -group)),
+    ("signal", "raise_signal", lambda number, /: _describe_signal(number)),
+    ("signal", "pthread_kill", lambda _, number, /: _describe_signal(number)),
 )
 """Functions that end the process: they end the trial as failed. Each has a function that tells from the arguments what
 ends it; empty if nothing does."""
@@ -88,31 +88,31 @@ def patches() -> Iterable[Patch]:
     for refusal in LOADED:
         with contextlib.suppress(ImportError):
             importlib.import_module(refusal.module)
-    for where, names, ends in ENDS:
-        holder = sys.modules[where]
+    for module_name, names, ends in ENDS:
+        holder = sys.modules[module_name]
         for name in filter(partial(hasattr, holder), names.split()):
-            yield Patch(holder, name, _ending(getattr(holder, name), where, name, ends), everywhere=True)
+            yield Patch(holder, name, _wrap_ending(getattr(holder, name), module_name, name, ends), everywhere=True)
     for refusal in (*LOADED, *WHEN_LOADED):
         if module := sys.modules.get(refusal.module):
-            yield from _refused(module, refusal)
+            yield from _patch_refused(module, refusal)
 
 
-def _refused(module: Any, refusal: RefusedNames) -> Iterator[Patch]:
+def _patch_refused(module: Any, refusal: RefusedNames) -> Iterator[Patch]:
     for dotted in refusal.names.split():
         inner, _, name = dotted.rpartition(".")
         holder = getattr(module, inner, None) if inner else module
         real = getattr(holder, name, None)
         if real is not None:
             refuse = functools.partial(_refuse, refusal.what.format(name), refusal.remedy, *refusal.otherwise)
-            stand_in = _class(real, refuse) if isinstance(real, type) else _function(real, refuse)
+            stand_in = _refusing_class(real, refuse) if isinstance(real, type) else _refusing_function(real, refuse)
             yield Patch(holder, name, stand_in, everywhere=not inner)
 
 
-def _ending(real: Callable[..., Any], where: str, name: str, ends: Callable[..., str]) -> Callable[..., Any]:
+def _wrap_ending(real: Callable[..., Any], module_name: str, name: str, ends: Callable[..., str]) -> Callable[..., Any]:
     @functools.wraps(real)
     def stand_in(*args: Any, **kwargs: Any) -> Any:
-        if here.world is not None and (how := ends(*args, **kwargs)):
-            error = ProcessEnded(how.format(f"{where}.{name}"))
+        if here.world is not None and (ending := ends(*args, **kwargs)):
+            error = ProcessEnded(ending.format(f"{module_name}.{name}"))
             if error.of_a_fault:
                 raise error
             here.world.machine.end_as(error)
@@ -126,7 +126,7 @@ _SPARED = {signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH}
 """The signals that no process ends by, unless it wants to."""
 
 
-def _by_signal(number: int, target: int | None = None) -> str:
+def _describe_signal(number: int, target: int | None = None) -> str:
     """The end of this process by that signal, in words; empty if it goes on: the signal has a handler of the program's.
     `target`: as `os.kill` takes it; None is this process. A signal to a group ends others too, whatever this one does.
     Raises Unsupported: it goes to another process."""
@@ -136,8 +136,8 @@ def _by_signal(number: int, target: int | None = None) -> str:
     if not alone and target not in (0, -1, -os.getpgrp()):
         raise Unsupported("a signal to another process", "let it be")
     handler = signal.getsignal(number)
-    own = callable(handler) and number != signal.SIGINT and not _of_the_lab(handler)
-    if alone and (number in _SPARED or handler is signal.SIG_IGN or own):
+    is_handled = callable(handler) and number != signal.SIGINT and not _of_the_lab(handler)
+    if alone and (number in _SPARED or handler is signal.SIG_IGN or is_handled):
         return ""
     return f"{{}} with {signal.Signals(number).name}"
 
@@ -146,12 +146,12 @@ def _of_the_lab(handler: Any) -> bool:
     return str(getattr(handler, "__module__", "")).startswith("chaoslab.")
 
 
-def _refuse(*words: str) -> None:
+def _refuse(*texts: str) -> None:
     if here.world is not None:
-        raise Unsupported(*words)
+        raise Unsupported(*texts)
 
 
-def _function(real: Callable[..., Any], refuse: Callable[[], None]) -> Callable[..., Any]:
+def _refusing_function(real: Callable[..., Any], refuse: Callable[[], None]) -> Callable[..., Any]:
     @functools.wraps(real)
     def stand_in(*args: Any, **kwargs: Any) -> Any:
         refuse()
@@ -160,7 +160,7 @@ def _function(real: Callable[..., Any], refuse: Callable[[], None]) -> Callable[
     return stand_in
 
 
-def _class(real: type, refuse: Callable[[], None]) -> type:
+def _refusing_class(real: type, refuse: Callable[[], None]) -> type:
     """A stand-in for the class that refuses to make instances, and otherwise acts like the real one."""
 
     class Kind(type):
@@ -175,5 +175,5 @@ def _class(real: type, refuse: Callable[[], None]) -> type:
             return getattr(real, name)
 
     # Classes that derive from the real one, such as socket.socket, call its __init__ by the name that is replaced.
-    own = {"__module__": real.__module__, "__doc__": real.__doc__, "__init__": real.__init__}  # type: ignore[misc]
-    return Kind(real.__name__, (), own)
+    namespace = {"__module__": real.__module__, "__doc__": real.__doc__, "__init__": real.__init__}  # type: ignore[misc]
+    return Kind(real.__name__, (), namespace)

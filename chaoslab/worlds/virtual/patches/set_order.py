@@ -67,9 +67,9 @@ def _either(real: type, make: Callable[..., Any]) -> type:
 
 def _task(coro: Any, *, name: Any = None, **kwargs: Any) -> Any:
     """A task with its loop's number, since asyncio numbers tasks over the life of the process."""
-    of = kwargs.get("loop") or asyncio.get_event_loop()
-    if name is None and isinstance(of, _loop.VirtualLoop):
-        name = f"Task-{next(of._tasks_named)}"
+    loop = kwargs.get("loop") or asyncio.get_event_loop()
+    if name is None and isinstance(loop, _loop.VirtualLoop):
+        name = f"Task-{next(loop._tasks_named)}"
     return _loop.Task(coro, name=name, **kwargs)
 
 

@@ -96,7 +96,7 @@ def wrap_socket(
 ) -> Any:
     """`SSLContext.wrap_socket`. A socket of the process keeps its real TLS."""
     if here.world is not None and isinstance(sock, _sockets.VirtualSocket):
-        return _tls.wrapped(self, sock, server_side, server_hostname)
+        return _tls.wrap_socket(self, sock, server_side, server_hostname)
     return real_wrap_socket(
         self, sock, server_side, do_handshake_on_connect, suppress_ragged_eofs, server_hostname, session
     )

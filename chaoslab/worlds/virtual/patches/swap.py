@@ -49,11 +49,11 @@ class Swap:
         return self._there.values()
 
     def do(self) -> None:
-        _replace(self._there, self._searched, learn=True)
+        _replace_all(self._there, self._searched, learn=True)
 
     def undo(self) -> None:
         """Restores the real objects, also in modules that were imported meanwhile and know only the stand-in."""
-        _replace(self._back, self._searched, learn=False)
+        _replace_all(self._back, self._searched, learn=False)
         _kinds.clear()  # or the classes of a program's own would be kept for ever
 
 
@@ -88,18 +88,20 @@ class Quiet:
     def others(self) -> list[tuple[str, Any]]:
         """All other modules by name. One that is gone, is another, or has a mapping that got longer or shorter, is no
         longer quiet."""
-        sizes, there = list(map(len, self._mappings)), dict(sys.modules)
+        sizes, modules = list(map(len, self._mappings)), dict(sys.modules)
         changed = set(compress(self._owners, map(ne, sizes, self._sizes))) if sizes != self._sizes else set[str]()
         changes, then, names = self._last
-        now = list(there.values())
+        now = list(modules.values())
         if changed or changes != self.changes or len(now) != len(then) or any(map(is_not, now, then)):
-            changed |= self._modules.keys() - there.keys()
-            changed.update(compress(self._modules, map(is_not, map(there.get, self._modules), self._modules.values())))
+            changed |= self._modules.keys() - modules.keys()
+            changed.update(
+                compress(self._modules, map(is_not, map(modules.get, self._modules), self._modules.values()))
+            )
             if changed:
                 self._leave(changed)
-            names = list(compress(there, map(is_not, now, map(self._modules.get, there))))
+            names = list(compress(modules, map(is_not, now, map(self._modules.get, modules))))
             self._last = self.changes, now, names
-        return [(name, there[name]) for name in names]
+        return [(name, modules[name]) for name in names]
 
     def _leave(self, names: set[str]) -> None:
         stays = [owner not in names for owner in self._owners]
@@ -137,7 +139,7 @@ class _Unbound(staticmethod):  # type: ignore[type-arg]
     """A function in place of a builtin: as an attribute of a class it must not become a method."""
 
 
-def fitting(real: Any, stand_in: Any) -> Any:
+def fit_stand_in(real: Any, stand_in: Any) -> Any:
     """The stand-in in a form that may be an attribute of a class."""
     return _Unbound(stand_in) if type(stand_in) is FunctionType and not hasattr(real, "__get__") else stand_in
 
@@ -147,13 +149,15 @@ class _Kinds(dict[type, int]):
 
     def __missing__(self, kind: type) -> int:
         if kind in _EMPTY:
-            found = _NOTHING
+            kind_number = _NOTHING
         elif kind in _HOLDERS:
-            found = _HOLDER
+            kind_number = _HOLDER
         else:
-            found = _CLASS if issubclass(kind, type) else _NOTHING  # not isinstance, which would query a proxy's target
-        self[kind] = found
-        return found
+            kind_number = (
+                _CLASS if issubclass(kind, type) else _NOTHING
+            )  # not isinstance, which would query a proxy's target
+        self[kind] = kind_number
+        return kind_number
 
 
 _NOTHING, _HOLDER, _CLASS, _ITSELF = range(4)
@@ -165,19 +169,19 @@ _kinds = _Kinds()
 
 def classes_in(values: Iterable[Any]) -> list[type]:
     """The classes among these values."""
-    return [value for value in _looked_in(list(values)) if _kinds[type(value)] == _CLASS]
+    return [value for value in _list_relevant(list(values)) if _kinds[type(value)] == _CLASS]
 
 
-def _looked_in(values: Sequence[Any]) -> list[Any]:
+def _list_relevant(values: Sequence[Any]) -> list[Any]:
     """Those of these values in which something is looked for; they are told apart in C."""
     try:
         return list(compress(values, map(_kinds.__getitem__, map(type, values))))
     except TypeError:  # a kind has no hash, by its own metaclass: nothing is looked for in its values
         plain: Any = type.__hash__
-        return _looked_in([value for value in values if type(type(value)).__hash__ is plain])
+        return _list_relevant([value for value in values if type(type(value)).__hash__ is plain])
 
 
-def _replace(pairs: Pairs, searched: _Known, *, learn: bool) -> None:
+def _replace_all(pairs: Pairs, searched: _Known, *, learn: bool) -> None:
     """Looks at every value of every module, a quarter of a million in the lab, but for the modules that are `searched`.
     All but functions, classes and kinds of which one is replaced are passed over in C. `learn`: the installed modules
     are noted."""
@@ -193,16 +197,16 @@ def _replace(pairs: Pairs, searched: _Known, *, learn: bool) -> None:
             quiet[name] = ()
             continue
         names = vars(module)
-        known = searched.get(name)
-        if known is not None and known.identity == id(names) and known.size == len(names):
-            if not (known.direct or known.holders):
+        record = searched.get(name)
+        if record is not None and record.identity == id(names) and record.size == len(names):
+            if not (record.direct or record.holders):
                 quiet[name] = (names,)
-            if known.direct:
-                _in_names(names, pairs)
-            for holder in known.holders:
-                _in_holder(name, holder, pairs, looked_in)
+            if record.direct:
+                _replace_in_names(names, pairs)
+            for holder in record.holders:
+                _replace_in_holder(name, holder, pairs, looked_in)
             continue
-        direct, holders = _in_module(name, names, pairs, looked_in)
+        direct, holders = _replace_in_module(name, names, pairs, looked_in)
         if learn and is_installed(name) and not is_loading(module):
             searched[name] = _Searched(id(names), len(names), direct, tuple(holders))
             if not (direct or holders):
@@ -215,51 +219,53 @@ def is_loading(module: ModuleType) -> bool:
     return bool(getattr(getattr(module, "__spec__", None), "_initializing", False))
 
 
-def _in_module(name: str, names: dict[str, Any], pairs: Pairs, looked_in: set[int]) -> tuple[bool, list[Any]]:
+def _replace_in_module(name: str, names: dict[str, Any], pairs: Pairs, looked_in: set[int]) -> tuple[bool, list[Any]]:
     """True if a name of its own was replaced, and the values in which something was."""
     direct = False
     holders: list[Any] = []
-    for value in _looked_in(list(names.values())):
+    for value in _list_relevant(list(names.values())):
         if id(value) in pairs:
             direct = True
-        elif _in_holder(name, value, pairs, looked_in):
+        elif _replace_in_holder(name, value, pairs, looked_in):
             holders.append(value)
     if direct:
-        _in_names(names, pairs)
+        _replace_in_names(names, pairs)
     return direct, holders
 
 
-def _in_names(names: dict[str, Any], pairs: Pairs) -> None:
-    there = list(names.items())
-    for key, value in compress(there, map(pairs.__contains__, map(id, map(itemgetter(1), there)))):
+def _replace_in_names(names: dict[str, Any], pairs: Pairs) -> None:
+    items = list(names.items())
+    for key, value in compress(items, map(pairs.__contains__, map(id, map(itemgetter(1), items)))):
         names[key] = pairs[id(value)][1]
 
 
-def _in_holder(name: str, value: Any, pairs: Pairs, looked_in: set[int]) -> bool:
+def _replace_in_holder(name: str, value: Any, pairs: Pairs, looked_in: set[int]) -> bool:
     """True if something was replaced in this value of a module. A class is searched once, in its own module."""
     kind = type(value)
     if kind is FunctionType:
-        return bool(value.__closure__ or value.__defaults__ or value.__kwdefaults__) and _in_defaults(value, pairs)
+        return bool(value.__closure__ or value.__defaults__ or value.__kwdefaults__) and _replace_in_defaults(
+            value, pairs
+        )
     if _kinds[kind] != _CLASS:
-        return _in_value(value, pairs)
+        return _replace_in_value(value, pairs)
     if getattr(value, "__module__", None) != name or id(value) in looked_in:
         return False
     looked_in.add(id(value))
-    return _in_class(value, pairs)
+    return _replace_in_class(value, pairs)
 
 
-def _in_class(cls: type, pairs: Pairs) -> bool:
+def _replace_in_class(cls: type, pairs: Pairs) -> bool:
     """True if something was replaced."""
     changed = False
-    for member in _looked_in(list(vars(cls).values())):
+    for member in _list_relevant(list(vars(cls).values())):
         kind = type(member)
         if id(member) in pairs:
-            found, new = pairs[id(member)]
-            _set(cls, member, fitting(found, new))
+            real, new = pairs[id(member)]
+            _set(cls, member, fit_stand_in(real, new))
             changed = True
         elif kind is FunctionType:
             if member.__closure__ or member.__defaults__ or member.__kwdefaults__:
-                changed |= _in_defaults(member, pairs)
+                changed |= _replace_in_defaults(member, pairs)
         elif kind is staticmethod or kind is classmethod or kind is _Unbound:
             inner = member.__func__
             if id(inner) in pairs:
@@ -267,9 +273,9 @@ def _in_class(cls: type, pairs: Pairs) -> bool:
                 _set(cls, member, new if kind is _Unbound else kind(new))
                 changed = True
             elif type(inner) is FunctionType:
-                changed |= _in_defaults(inner, pairs)
+                changed |= _replace_in_defaults(inner, pairs)
         else:
-            changed |= _in_value(member, pairs)
+            changed |= _replace_in_value(member, pairs)
     return changed
 
 
@@ -279,42 +285,42 @@ def _set(cls: type, member: Any, new: Any) -> None:
         setattr(cls, key, new)
 
 
-def _in_defaults(function: FunctionType, pairs: Pairs) -> bool:
+def _replace_in_defaults(function: FunctionType, pairs: Pairs) -> bool:
     """True if something was replaced."""
     cells, changed = function.__closure__, False
     if cells and not str(function.__globals__.get("__name__", "")).startswith(_OWN):  # a stand-in keeps the real thing
         for cell in cells:
             try:
-                found = pairs.get(id(cell.cell_contents))
+                pair = pairs.get(id(cell.cell_contents))
             except ValueError:  # it is empty
                 continue
-            if found is not None:
-                cell.cell_contents = found[1]
+            if pair is not None:
+                cell.cell_contents = pair[1]
                 changed = True
     defaults, named = function.__defaults__, function.__kwdefaults__
-    if defaults and _any_in(defaults, pairs):
+    if defaults and _has_any(defaults, pairs):
         function.__defaults__ = tuple(pairs[id(v)][1] if id(v) in pairs else v for v in defaults)
         changed = True
-    if named and _any_in(named.values(), pairs):
+    if named and _has_any(named.values(), pairs):
         named.update({key: pairs[id(v)][1] for key, v in named.items() if id(v) in pairs})
         changed = True
     return changed
 
 
-def _in_value(value: Any, pairs: Pairs) -> bool:
+def _replace_in_value(value: Any, pairs: Pairs) -> bool:
     """True if something was replaced."""
     kind = type(value)
     if kind is functools.partial:
-        return _in_partial(value, pairs)
+        return _replace_in_partial(value, pairs)
     if kind is defaultdict and id(value.default_factory) in pairs:
         value.default_factory = pairs[id(value.default_factory)][1]
         return True
     return False
 
 
-def _in_partial(call: functools.partial[Any], pairs: Pairs) -> bool:
+def _replace_in_partial(call: functools.partial[Any], pairs: Pairs) -> bool:
     """Changes the partial call in place, since others may hold the same object. True if it did."""
-    if not _any_in((call.func, *call.args, *call.keywords.values()), pairs):
+    if not _has_any((call.func, *call.args, *call.keywords.values()), pairs):
         return False
     func, *args = (pairs[id(v)][1] if id(v) in pairs else v for v in (call.func, *call.args))
     keywords = {key: pairs[id(v)][1] if id(v) in pairs else v for key, v in call.keywords.items()}
@@ -322,6 +328,6 @@ def _in_partial(call: functools.partial[Any], pairs: Pairs) -> bool:
     return True
 
 
-def _any_in(values: Iterable[Any], pairs: Pairs) -> bool:
+def _has_any(values: Iterable[Any], pairs: Pairs) -> bool:
     """True if one of the values is to be replaced. Fast, since it is called for every function of the process."""
     return not pairs.keys().isdisjoint(map(id, values))

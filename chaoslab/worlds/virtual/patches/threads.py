@@ -80,14 +80,14 @@ def make_invoke_excepthook() -> Callable[[threading.Thread], None]:
 
 
 def _start(
-    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], over: Callable[[], None]
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], on_end: Callable[[], None]
 ) -> VirtualThread:
     """Starts a thread of the machine. `function` is usually the `_bootstrap` of a `Thread`, which lets no exception
     pass."""
     thread: Any = getattr(function, "__self__", None)
 
     def ended() -> None:
-        over()
+        on_end()
         if isinstance(thread, threading.Thread):
             _threading._limbo.pop(thread, None)
             _threading._dangling.discard(thread)
