@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.measures.mttr import Ending, incidents
+from chaoslab.analysis.measures.mttr import Ending, find_incidents
 from chaoslab.analysis.verdict import traits
 from chaoslab.base.dice import Dice
 from chaoslab.base.registry import BrokenPlugin
@@ -85,17 +85,19 @@ def story_of(fault: str) -> History:
 
 def test_a_plug_ins_fault_that_corrupts_an_answer_counts_in_mttr_as_the_labs_own_does(tmp_path: Path) -> None:
     """Nobody can notice it, so no incident opens at an attempt that it answered."""
-    assert incidents(story_of("wrong_value")) == []
-    assert [i.ending for i in incidents(story_of("sock"))] == [Ending.LATE]  # it is not installed, and has no traits
+    assert find_incidents(story_of("wrong_value")) == []
+    assert [i.ending for i in find_incidents(story_of("sock"))] == [
+        Ending.LATE
+    ]  # it is not installed, and has no traits
     with installed(tmp_path, LIAR, fault="sock"):
-        assert incidents(story_of("sock")) == []
+        assert find_incidents(story_of("sock")) == []
         assert (traits.corrupts("sock"), traits.may_succeed("sock"), traits.lasts("sock")) == ("reply", True, False)
 
 
 def test_a_plug_ins_fault_that_cannot_be_used_has_the_default_traits(tmp_path: Path) -> None:
     with installed(tmp_path, "raise RuntimeError('no')", fault="sock"):
         assert (traits.corrupts("sock"), traits.is_conditional("sock"), traits.lasts("sock")) == ("", False, False)
-        assert [i.ending for i in incidents(story_of("sock"))] == [Ending.LATE]
+        assert [i.ending for i in find_incidents(story_of("sock"))] == [Ending.LATE]
 
 
 def test_a_fault_that_is_not_installed_is_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -116,7 +116,8 @@ nobody gives a call up so soon."""
 
 @dataclass(slots=True, eq=False)
 class Request:
-    """One request of the agent to a target: the `nth_trial` with this intent, tried `attempts` times so far. `under_way`: its
+    """One request of the agent to a target: the `nth_trial` with this intent, tried `attempts` times so far.
+    `under_way`: its
     attempts that have not ended, of which the latest began at `began_s`. Both stay as they are where nobody tells
     (`begin`, `end`). `beside`: the equal requests that were made together with it, itself too."""
 

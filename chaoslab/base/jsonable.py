@@ -229,8 +229,8 @@ def line_of(data: bytes, length_max: int) -> str:
 
 
 def render_brief(value: Any, length_max: int) -> str:
-    """The start of the value as JSON in one line of at most `length_max` characters. Only that much of the value is read, and
-    none of its own code is run: it may be of any size, and its owner may go on with it."""
+    """The start of the value as JSON in one line of at most `length_max` characters. Only that much of the value is
+    read, and none of its own code is run: it may be of any size, and its owner may go on with it."""
     pieces: list[str] = []
     _put(value, pieces, length_max, length_max, 0)
     return cut_text("".join(pieces), length_max)

@@ -86,8 +86,8 @@ def has_lapsed(lease: Path, lease_s: float, *, clock: Clock = system) -> bool:
 
 
 def reserve(tally: Path, count_max: int) -> bool:
-    """Counts one fault in a tally that several processes share: a byte of the file each. Returns False beyond `count_max`,
-    or if the file cannot be written."""
+    """Counts one fault in a tally that several processes share: a byte of the file each. Returns False beyond
+    `count_max`, or if the file cannot be written."""
     try:
         number = os.open(tally, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     except OSError:

@@ -76,7 +76,8 @@ def _list_points(group: str) -> Sequence[EntryPoint]:
             if point.name in own_plugins or point.name in chosen:
                 owner = "chaoslab" if point.name in own_plugins else _describe_origin(chosen[point.name])
                 _warn_once(
-                    f"the {_kind_of(group)} '{point.name}' of {_describe_origin(point)} is not used: {owner} has one of this name"
+                    f"the {_kind_of(group)} '{point.name}' of {_describe_origin(point)} is not used: {owner} "
+                    f"has one of this name"
                 )
             else:
                 chosen[point.name] = point

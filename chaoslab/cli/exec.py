@@ -62,9 +62,19 @@ def run(options: argparse.Namespace) -> int:
         started = make_prompt_start(" ".join(options.words), options.fact, parse_effects(options.effects))
         warn_of_unreached(routes)
         return exec_agent.run(
-            options.words, variables, routes, plan, make_gateway, started=started, logs=options.logs, settle_s=options.settle,
-            gate=_requirements.gate_or_default(options), levers=options.levers or options.lease is not None,
-            deadline_s=options.deadline, attempts_max=options.attempts_max, resume=resume,
-        )  # fmt: skip
+            options.words,
+            variables,
+            routes,
+            plan,
+            make_gateway,
+            started=started,
+            logs=options.logs,
+            settle_s=options.settle,
+            gate=_requirements.gate_or_default(options),
+            levers=options.levers or options.lease is not None,
+            deadline_s=options.deadline,
+            attempts_max=options.attempts_max,
+            resume=resume,
+        )
     except (ValueError, TypeError, LookupError, OSError) as error:
         return refuse(error)

@@ -124,10 +124,12 @@ def _note_short_baselines(suites: list[tuple[Scenario, Suite]], baseline_words: 
     from chaoslab.search.pairs import LEAST
 
     return [
-        f"the baseline ({baseline_words}) has {len(suite.rows)} trials of {scenario.name}, and a verdict needs {LEAST}: "
+        f"the baseline ({baseline_words}) has {len(suite.rows)} trials of {scenario.name}, and a verdict needs "
+        f"{LEAST}: "
         f"--write --budget {TRIALS} makes more"
-        for scenario, suite in suites if len(suite.rows) < LEAST
-    ]  # fmt: skip
+        for scenario, suite in suites
+        if len(suite.rows) < LEAST
+    ]
 
 
 def _write_baseline(chosen: list[Scenario], options: argparse.Namespace) -> int:

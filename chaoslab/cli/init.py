@@ -59,7 +59,8 @@ def run(options: argparse.Namespace) -> int:
         print("note: the CI job of .github/workflows/chaos.yml, which is there already, stays as it is")
     elif find_repository() is None:
         print(
-            f"note: set the variable CHAOSLAB of your repository for {written_paths[-1]}: the address of chaoslab's, for pip"
+            f"note: set the variable CHAOSLAB of your repository for {written_paths[-1]}: the address of "
+            f"chaoslab's, for pip"
         )
     if options.agent is None:
         print(f"next: {'' if folder == Path() else f'cd {folder}; '}chaoslab test; pytest")
@@ -70,7 +71,8 @@ def run(options: argparse.Namespace) -> int:
         print(f"note: {options.agent}: {lost_reason}")
     elif not tested:
         print(
-            f"note: no tool was found in the source of {options.agent}: name them in {written_paths[0]}, with a fault at one"
+            f"note: no tool was found in the source of {options.agent}: name them in {written_paths[0]}, with a "
+            f"fault at one"
         )
     for written_path in find_tools(options.agent, module_folders(folder)).unseen:
         print(f"note: the tools of {written_path} are not in the source: name them in {written_paths[0]}")

@@ -97,9 +97,12 @@ def _run(options: argparse.Namespace) -> int:
     )  # fmt: skip
     if options.json:
         print_json(
-            subject=proposed_plan.subject, proposals=[proposal.plain() for proposal in proposed_plan], left_out=[*proposed_plan.left_out],
-            done=[proposal.plain() for proposal in proposed_plan.done], run=None if proposed_plan.folder is None else str(proposed_plan.folder),
-        )  # fmt: skip
+            subject=proposed_plan.subject,
+            proposals=[proposal.plain() for proposal in proposed_plan],
+            left_out=[*proposed_plan.left_out],
+            done=[proposal.plain() for proposal in proposed_plan.done],
+            run=None if proposed_plan.folder is None else str(proposed_plan.folder),
+        )
     else:
         print(proposed_plan)
     if any(proposal.tried.failed for proposal in proposed_plan.done):

@@ -61,8 +61,13 @@ def render_failure(scenario: Scenario, failure: FoundFailure, changed: list[str]
         lines += ["what each fault of the trial had to do with it:", *(f"  {share}" for share in failure.shares)]
         lines += ["what each call had to do with it:", *(f"  {share}" for share in failure.by_call)]
     lines += [
-        "", failure.story().rstrip(), "", f"again: {build_rerun_command(scenario, failure, changed=changed)}", "", test.rstrip(),
-    ]  # fmt: skip
+        "",
+        failure.story().rstrip(),
+        "",
+        f"again: {build_rerun_command(scenario, failure, changed=changed)}",
+        "",
+        test.rstrip(),
+    ]
     return "\n".join(lines)
 
 

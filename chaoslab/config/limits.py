@@ -14,8 +14,8 @@ VARIABLE = "CHAOSLAB_LIMITS"
 
 
 def of_file(path: Path, origin_: str = "") -> tuple[Limits, ...]:
-    """The limits in a JSON file: a mapping, or a list of several. `origin_`: what named it. Raises ValueError: it cannot
-    be read, or is wrong."""
+    """The limits in a JSON file: a mapping, or a list of several. `origin_`: what named it. Raises ValueError: it
+    cannot be read, or is wrong."""
     try:
         return read_limits(files.read_json(path))
     except (files.Unreadable, ValueError, LookupError) as error:

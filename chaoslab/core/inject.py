@@ -172,7 +172,8 @@ def inject(
             raise ValueError(f"{key} of {fault} is {show_value(value)}: it should be {wrong}")
     if params.get("preset") and (beside_preset := sorted(params.keys() - {"preset"})):
         raise ValueError(
-            f"{fault} has preset {show_value(params['preset'])} and {beside_preset[0]}: a preset sets all others, leave one out"
+            f"{fault} has preset {show_value(params['preset'])} and {beside_preset[0]}: a preset sets all "
+            f"others, leave one out"
         )
     targets = (target,) if isinstance(target, str) else tuple(target) if isinstance(target, Iterable) else ()
     if not targets or not all(isinstance(entry, str) and entry and entry.isprintable() for entry in targets):
@@ -277,7 +278,8 @@ def check(
                 if name != LISTING:
                     subject = "model" if name in has_messages else "function"
                     raise ValueError(
-                        f"{injection.choices[0].fault} works on an MCP server's list of tools, and {name} is a {subject}: "
+                        f"{injection.choices[0].fault} works on an MCP server's list of tools, and {name} is a "
+                        f"{subject}: "
                         f"aim it at the server, or at mcp_tool('{LISTING}')"
                     )
         for choice in injection.choices:

@@ -67,9 +67,15 @@ def _ask_service(content_type: str, form: str, faults: list[Injection], seed: in
         return 200, body, {"Content-Type": content_type}
 
     arguments = RunArguments(
-        _read_answer, "check", faults=faults, seed=seed, twin=False, services={HOST: service}, deadline_s=10 * PATIENCE_S,
+        _read_answer,
+        "check",
+        faults=faults,
+        seed=seed,
+        twin=False,
+        services={HOST: service},
+        deadline_s=10 * PATIENCE_S,
         settle_s=0,
-    )  # fmt: skip
+    )
     (trial,) = run_numbered(arguments, range(1))
     return trial
 

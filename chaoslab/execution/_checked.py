@@ -69,7 +69,7 @@ class RunTargets:
     """The agent can be killed, and something goes on."""
 
     @classmethod
-    def of(cls, run: AgentSpec) -> "Ground":
+    def of(cls, run: AgentSpec) -> "RunTargets":
         """That of a run which was checked."""
         names = _validation.collect_names(run.tools, run.reads, {**run.services, **run.upstreams})
         turns = run.prompt.most if isinstance(run.prompt, Conversation) else 1

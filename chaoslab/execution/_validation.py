@@ -70,10 +70,14 @@ def _check_function(option: str, value: Any) -> None:
     suggested_name = (
         re.sub(r"(?<!^)(?=[A-Z])", "_", value.__name__).lower() if is_class else own_name(value) or "refund"
     )
-    example = f"as in {option}={{'{suggested_name}': {holder_name}.{next((method for method in ways_in(value) if method != '__call__'), 'run')}}}"
+    example = (
+        f"as in {option}={{'{suggested_name}': "
+        f"{holder_name}.{next((method for method in ways_in(value) if method != '__call__'), 'run')}}}"
+    )
     if is_class:
         raise TypeError(
-            f"{option} has the class {holder_name} in it: give the function that does its work, under the tool's name, {example}"
+            f"{option} has the class {holder_name} in it: give the function that does its work, under the "
+            f"tool's name, {example}"
         )
     kinds = ", ".join(adapter.tools for adapter in adapters.adapters() if adapter.tools)
     call_hint = ", or tool.__call__ if the agent calls the object itself" if callable(value) else ""
@@ -161,7 +165,8 @@ def parse_models(value: Any, services: Mapping[str, Any]) -> tuple[str, ...]:
             same_model_names = [other_name for other_name, other_app in services.items() if other_app is app]
             if len(same_model_names) > 1:
                 raise ValueError(
-                    f"services has one model as '{same_model_names[0]}' and '{same_model_names[1]}': each needs an object of its own"
+                    f"services has one model as '{same_model_names[0]}' and '{same_model_names[1]}': each needs "
+                    f"an object of its own"
                 )
             app.check(name)
     return tuple(name for name, app in services.items() if name in model_names or _is_model(app))

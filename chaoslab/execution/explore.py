@@ -365,8 +365,8 @@ class _Explorer:
                 self._confirm_failure(tried)
 
     def _try_other_chance(self) -> None:
-        """Tries faults that were survived alone on other chance too, if the agent draws: up to `PATHS_MAX` at each call that
-        led the trial another way."""
+        """Tries faults that were survived alone on other chance too, if the agent draws: up to `PATHS_MAX` at each
+        call that led the trial another way."""
         by_path: dict[Site, dict[str, Tried]] = defaultdict(dict)
         for tried, injection in self.known.singles():
             if self.confirmation.draws(tried) and not tried.failed and not tried.void:
@@ -606,7 +606,8 @@ class LikenessTest:
         return self._told[variation.key]
 
     def _count(self, variation: Variation, count_max: int) -> int:
-        """The trials of the variation that fail alike, counted up to `count_max`. The first of them is kept in the cache."""
+        """The trials of the variation that fail alike, counted up to `count_max`. The first of them is kept in the
+        cache."""
         count, failing_trial = 0, None
         numbers = [self._failing.chance, *self._other_numbers]
         for n, number in enumerate(numbers):

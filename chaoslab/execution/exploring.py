@@ -283,7 +283,8 @@ def open_session(
     arguments: RunArguments, *, jobs: int = 1, in_child: bool = False, fails: Fails | None = None,
     standing: Sequence[Injection] = (), mitigation: str = "",
 ) -> Iterator[SearchSession]:  # fmt: skip
-    """A context in which the trials of a search run. `arguments`: the agent with its options, without faults. `in_child`: no
+    """A context in which the trials of a search run. `arguments`: the agent with its options, without faults.
+    `in_child`: no
     trial is run in this process. `standing`: injections that every trial has, such as a budget. `mitigation`: what is
     tried around the agent's functions. Raises ValueError, LookupError, TypeError: an argument is invalid; the message
     is one line; NoBaseline: the trial without faults is nothing to compare with, or fails by itself."""

@@ -339,8 +339,8 @@ def make_child_executor(
 @contextmanager
 def keep_executors(jobs: int, limit_s: float | None) -> Iterator[tuple[Executor, Executor]]:
     """A context with an executor in so many processes, and one for a trial that nothing can run beside, whose processes
-    stay for the next call with the same work. `limit_s`: as in `make_child_executor`; None: with one job trials run in this
-    process."""
+    stay for the next call with the same work. `limit_s`: as in `make_child_executor`; None: with one job trials run
+    in this process."""
     other_executor = child_executor(limit_s, nullcontext) if jobs > 1 else None
     in_child = limit_s is not None and can_fork()
     if jobs > 1 and other_executor is None:

@@ -100,7 +100,8 @@ def check_order(name: str, value: Any) -> None:
     if value in ("asked", "seeded") or (isinstance(value, Mapping) and all(map(_is_moment, value.items()))):
         return
     raise ValueError(
-        f"{name} is {show_value(value)}: it should be 'asked', 'seeded', or calls in their order by the moment's number, "
+        f"{name} is {show_value(value)}: it should be 'asked', 'seeded', or calls in their order by the "
+        f"moment's number, "
         "as in {1: ['b', 'a']}"
     )
 

@@ -59,7 +59,7 @@ class SteeredRun(Around[RunSpec[R]]):
     @contextmanager
     def opened(self) -> Iterator[Callable[[TrialSpec], R]]:
         with self.run.opened() as do:
-            # Read before each trial, by the process that does it: what somebody switches off counts from the next one on.
+            # Read before each trial, by the process that does it: a switch counts from the next one on.
             yield lambda spec: do(replace(spec, off=tuple(off)) if (off := RunSteering.read(self.folder).off) else spec)
 
 

@@ -75,8 +75,8 @@ def build_proof(
     open_changed_session: Callable[[], AbstractContextManager[SearchSession]],
     arguments: ExploreArguments,
 ) -> Proof:
-    """The proof that this session gives: the map of the changed agent, and these variations again with it. `arguments`: the
-    arguments of its exploration."""
+    """The proof that this session gives: the map of the changed agent, and these variations again with it.
+    `arguments`: the arguments of its exploration."""
     built = Proof(change_text)
     try:
         with open_changed_session() as trials:

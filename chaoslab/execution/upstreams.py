@@ -88,7 +88,7 @@ def open_gateway(
     timeout_s: float = UPSTREAM_S, proxy: tuple[int, str] | None = None,
 ) -> Iterator[tuple[str, Gateway]]:  # fmt: skip
     """A context with listeners on loopback, one for all routes, one for each of `ports`, and that of the `proxy`; gives
-    the first one's address. Those of the others are the gateway's `provider_variables`. Raises OSError: a port is taken."""
+    the first one's address. Those of the others are the gateway's `addresses`. Raises OSError: a port is taken."""
     from chaoslab.seams.gateway.engine import run_gateway
 
     seam.told_model = lambda request: MODEL if formats.asks_model(request.path, request.body) else None

@@ -188,10 +188,15 @@ class Lab:
         config = configuration.load().model_copy(update={"services": {}})
         targets = assembly.targets(services, config, self._ports, chosen)
         seam = self.seam = HttpSeam(
-            plan=run.plan, targets=targets, lanes=cast(Any, None), log=self._logs["info"], clock=system,
-            price=cost_usd, on_call=lambda call_name: context.world().machine.steps.calls.step(f"calls {call_name}", "calls"),
+            plan=run.plan,
+            targets=targets,
+            lanes=cast(Any, None),
+            log=self._logs["info"],
+            clock=system,
+            price=cost_usd,
+            on_call=lambda call_name: context.world().machine.steps.calls.step(f"calls {call_name}", "calls"),
             ways=InProcessTransports(),
-        )  # fmt: skip
+        )
         client = httpx.AsyncClient(transport=seam, timeout=None)
         toolbox = Toolbox(client, targets, services, config, chosen, self._logs["info"], system)
         graph = assembly.graph(chosen, targets[MODEL].url, client, toolbox)

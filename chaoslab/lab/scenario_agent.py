@@ -126,10 +126,15 @@ def session(scenario: Scenario, *, seed: int, jobs: int, fails: Callable[[Trial]
     spec = scenario.spec
     fields_given = spec.model_fields_set
     search_subject = make_subject(
-        scenario.prompt, TARGETS, _check_injection, seed=seed, effects=spec.effects,
-        facts=[list(fact) for fact in spec.facts] or None, timeout_s=spec.timeout if "timeout" in fields_given else None,
+        scenario.prompt,
+        TARGETS,
+        _check_injection,
+        seed=seed,
+        effects=spec.effects,
+        facts=[list(fact) for fact in spec.facts] or None,
+        timeout_s=spec.timeout if "timeout" in fields_given else None,
         deadline_s=spec.deadline if "deadline" in fields_given else None,
-    )  # fmt: skip
+    )
     standing = [injection for injection in scenario.injections if injection.name == BUDGET]
     with open_search(search_subject, fails, standing, jobs=jobs, limit_s=spec.real_limit) as trials:
         yield trials

@@ -130,7 +130,10 @@ def write_lessons(
     now, interval = component.now, wilson(component.now.bad, component.now.tried)
     suffix = f", tried at {shorten_revision(component.revision)} and not since" if stale else ""
     if component.before.tried:
-        suffix += f"; at {shorten_revision(component.before_revision)}, before it, {component.before.bad} of {component.before.tried} ended badly"
+        suffix += (
+            f"; at {shorten_revision(component.before_revision)}, before it, {component.before.bad} of "
+            f"{component.before.tried} ended badly"
+        )
         suffix += ", which it contradicts" if component.contradicts else ""
     if interval is not None and now.bad:
         finding = f"{now.bad} of {now.tried} trials ended badly ({interval.low:.0%}–{interval.high:.0%})"

@@ -271,15 +271,26 @@ def make_experiment(
             affected[other_target] = lost + (now and not calm), regained + (calm and not now), all_ + 1
     timed = [trial_facts.seconds for trial_facts in trials if trial_facts.seconds is not None]
     return Experiment(
-        subject, cell, len(judged), sum(trial_facts.bad for trial_facts in judged), sum(trial_facts.harm for trial_facts in judged),
+        subject,
+        cell,
+        len(judged),
+        sum(trial_facts.bad for trial_facts in judged),
+        sum(trial_facts.harm for trial_facts in judged),
         sum(trial_facts.outcome == NEAR and not trial_facts.bad for trial_facts in judged),
-        sum(trial_facts.judged for trial_facts in joint), sum(trial_facts.judged and trial_facts.bad for trial_facts in joint), len(single_fault) - len(judged),
-        Counter(trial_facts.outcome for trial_facts in judged), {name: affected[name] for name in sorted(affected)},
+        sum(trial_facts.judged for trial_facts in joint),
+        sum(trial_facts.judged and trial_facts.bad for trial_facts in joint),
+        len(single_fault) - len(judged),
+        Counter(trial_facts.outcome for trial_facts in judged),
+        {name: affected[name] for name in sorted(affected)},
         any(trial_facts.drew for trial_facts in trials),
-        timed=len(timed), seconds=math.fsum(timed), squares=math.fsum(trial_facts * trial_facts for trial_facts in timed),
-        tokens=sum(trial_facts.tokens for trial_facts in trials), usd=math.fsum(trial_facts.usd for trial_facts in trials), world=world,
+        timed=len(timed),
+        seconds=math.fsum(timed),
+        squares=math.fsum(trial_facts * trial_facts for trial_facts in timed),
+        tokens=sum(trial_facts.tokens for trial_facts in trials),
+        usd=math.fsum(trial_facts.usd for trial_facts in trials),
+        world=world,
         revision=revision,
-    )  # fmt: skip
+    )
 
 
 def _iterate_faults_met(history: History) -> Iterator[tuple[str, str, str, str, Mapping[str, Any]]]:

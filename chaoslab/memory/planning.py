@@ -242,7 +242,8 @@ def _run_plan(
     plan: ProposedPlan, search: ScenarioSearch, scenario: Scenario, question: PlanQuestion, remaining: list[Cell],
     budget: tuple[int, float | None], logs: Path, tell: Callable[[RunProposal], object] | None, baseline: Tried,
 ) -> None:  # fmt: skip
-    """Runs the best experiment, learns from it, and again, until the budget is spent. What is done leaves `remaining`."""
+    """Runs the best experiment, learns from it, and again, until the budget is spent. What is done leaves
+    `remaining`."""
     (trial_max, most_s), began_s = budget, system.monotonic()
     with SearchJournal(search.session.subject, logs, None) as journal:
         assert journal.folder is not None  # it has logs

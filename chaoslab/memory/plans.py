@@ -51,12 +51,22 @@ class PlanEntry:
         """The proposal as JSON values."""
         proposal, design = self.proposal, self.design
         return {
-            "target": proposal.cell.target, "fault": proposal.cell.fault, "how": proposal.cell.how, "params": proposal.cell.parameters,
-            "reason": proposal.reason, **prediction_to_plain(proposal.prediction), "risk": proposal.risk.value,
-            "factors": dict(proposal.risk.factors), "cost": proposal.cost, "command": self.command, "watch": [*design.watch],
-            "stop": [*design.stop], "limits": design.within.to_json(), "deadline_s": design.deadline_s,
+            "target": proposal.cell.target,
+            "fault": proposal.cell.fault,
+            "how": proposal.cell.how,
+            "params": proposal.cell.parameters,
+            "reason": proposal.reason,
+            **prediction_to_plain(proposal.prediction),
+            "risk": proposal.risk.value,
+            "factors": dict(proposal.risk.factors),
+            "cost": proposal.cost,
+            "command": self.command,
+            "watch": [*design.watch],
+            "stop": [*design.stop],
+            "limits": design.within.to_json(),
+            "deadline_s": design.deadline_s,
             "changes": [{"what": change.what, "evidence": change.evidence} for change in self.enhanced.changes],
-        }  # fmt: skip
+        }
 
 
 def prediction_to_plain(prediction: Prediction) -> dict[str, Any]:

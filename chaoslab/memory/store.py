@@ -318,7 +318,10 @@ class Memory:
         relations = [*find_relations(newest)]
         _insert(db, "relations", relations)
         for subject, target, fault, other_target, failed, count, *_ in relations:
-            lesson = f"with {fault} at {target}, calls of {other_target} failed in {failed} of {count} trials, not in their twins"
+            lesson = (
+                f"with {fault} at {target}, calls of {other_target} failed in {failed} of {count} trials, "
+                f"not in their twins"
+            )
             lessons.append((subject, target, lesson))
         _insert(db, "lessons", sorted(lessons))
 

@@ -37,8 +37,8 @@ class Follower:
     def new(self, bytes_max: int = -1) -> list[Record]:
         """The events written since the last call, in the order of their time. The main log is read first, so what other
         parts wrote before one of its events comes with it. Unreadable lines are left out; an unfinished line waits for
-        its end. `bytes_max`: the bytes that are read of the main log at once; -1 is all. Raises OSError: a log cannot be
-        read."""
+        its end. `bytes_max`: the bytes that are read of the main log at once; -1 is all. Raises OSError: a log
+        cannot be read."""
         records: list[Record] = []
         until = inf
         for path in sorted(log_files(self._folder), key=lambda path: path.stem != MAIN):

@@ -204,8 +204,8 @@ class MemoryLog(Log):
         self, writer: str, events_: list[BufferedEvent], *, clock: Clock = system, origin: float = 0.0,
         events: list[Event] | None = None,
     ) -> None:  # fmt: skip
-        """Makes a log that appends to `events_`, which several writers may share. All times are since `origin`. `events`:
-        gets the event of each entry as it is, for a reader in this process."""
+        """Makes a log that appends to `events_`, which several writers may share. All times are since `origin`.
+        `events`: gets the event of each entry as it is, for a reader in this process."""
         self._writer, self._kept, self._clock, self._origin = writer, events_, clock, origin
         self._events = events
         self.lost = None

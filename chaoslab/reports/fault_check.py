@@ -95,7 +95,10 @@ def render_foot(results: Sequence[DeliveryCounts]) -> tuple[str, bool]:
         if conditional_faults := [
             fault for fault in faults if fault not in elsewhere and trait(load(fault), "conditional")
         ]:
-            summary += f", but for those that are no chances, since a fault decides when it acts: {', '.join(conditional_faults)}"
+            summary += (
+                f", but for those that are no chances, since a fault decides when it acts: "
+                f"{', '.join(conditional_faults)}"
+            )
         if pieces := [result.cell.fault for result in delivered if result.unlike is not None]:
             summary += f"; the bytes arrive piece by piece as the page says of {', '.join(pieces)}"
         for where in dict.fromkeys(map(alone, elsewhere)):

@@ -56,11 +56,17 @@ def catalogue_data(chosen_names: Sequence[str]) -> list[dict[str, Any]]:
         about = (inspect.getdoc(inspect.getmodule(fault)) or "").partition("\n\n")[0]
         rows.append(
             {
-                "fault": name, "family": family, "layer": fault.layer, "about": " ".join(about.split()),
-                "parameters": {parameter_field.name: describe_parameter(fault, parameter_field).partition(": ")[2] for parameter_field in fields(fault)},
+                "fault": name,
+                "family": family,
+                "layer": fault.layer,
+                "about": " ".join(about.split()),
+                "parameters": {
+                    parameter_field.name: describe_parameter(fault, parameter_field).partition(": ")[2]
+                    for parameter_field in fields(fault)
+                },
                 "example": trait(fault, "example") or None,
             }
-        )  # fmt: skip
+        )
     return rows
 
 
@@ -82,8 +88,8 @@ def _describe_installed(name: str) -> str:
 
 
 def render_page(name: str, examples: Sequence[tuple[str, Sequence[str]]]) -> str:
-    """The page of a fault. `examples`: what a caller sees of it, as the name of a seam and lines of a trial's story. Raises
-    LookupError: no such fault. BrokenPlugin: it cannot be used."""
+    """The page of a fault. `examples`: what a caller sees of it, as the name of a seam and lines of a trial's story.
+    Raises LookupError: no such fault. BrokenPlugin: it cannot be used."""
     fault = load(name)
     module = inspect.getmodule(fault)
     subject = ((module and module.__doc__) or "").strip()

@@ -311,8 +311,12 @@ def _sum_by_trial(history: History, *, usage: bool) -> Mapping[str | None, dict[
 def _place_fields(record: Record, event: Any) -> dict[str, Any]:
     place = event.at
     return {
-        "trial": record.trial, "turn": place.turn, "target": place.target, "request": place.request, "attempt": place.attempt,
-    }  # fmt: skip
+        "trial": record.trial,
+        "turn": place.turn,
+        "target": place.target,
+        "request": place.request,
+        "attempt": place.attempt,
+    }
 
 
 def _key(record: Record, event: Any) -> tuple[Any, ...]:

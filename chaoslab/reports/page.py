@@ -163,7 +163,8 @@ class ListBounds:
         return items[:items_max] if self.whole else items
 
     def more(self, hidden_count: int, kind: str = "") -> list[str]:
-        """A line that says how many are not shown, and which command shows them; none if all are. `kind`: their kind."""
+        """A line that says how many are not shown, and which command shows them; none if all are. `kind`: their
+        kind."""
         return (
             [f"  … and {hidden_count} more{f' {kind}' if kind else ''}: {self.whole}"]
             if self.whole and hidden_count > 0

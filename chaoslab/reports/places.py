@@ -62,7 +62,8 @@ def expand_pattern(name: str, *, logs: Path = LOGS) -> list[str]:
 
 
 def read_report(name: str, *, logs: Path = LOGS) -> tuple[RunReport, History | Path]:
-    """The report on the run that `read_history` finds by this name, and where its stories are: its folder, or its history if
+    """The report on the run that `read_history` finds by this name, and where its stories are: its folder, or its
+    history if
     that had to be read. A log of this lab is not held as a whole. Raises LookupError: as `read_history`."""
     from chaoslab.analysis.measures.run_report import RunReport  # all measures: who only finds a run needs none
 

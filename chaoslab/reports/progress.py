@@ -175,7 +175,10 @@ class LiveRun:
         faults_text = ", ".join(f"{count} × {fault}" if count > 1 else fault for fault, count in trial.met.items())
         trial_text = f"{key}, met {faults_text}" if faults_text else str(key)
         position = f"{trial.number:>3}/{self._of}"
-        return f"trial {position} {ending} {duration(finished.duration_s, 2):>8}  {trial_text}: {line(trial.text, TEXT_MAX)}"
+        return (
+            f"trial {position} {ending} {duration(finished.duration_s, 2):>8}  {trial_text}: "
+            f"{line(trial.text, TEXT_MAX)}"
+        )
 
     def now(self, width: int) -> str:
         """The progress in one line: trial i of n, the time to go, the call in flight, the faults met so far and in a

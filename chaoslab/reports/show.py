@@ -87,15 +87,26 @@ def stories_data(
         verdict = judged[trial]
         rows.append(
             {
-                "trial": trial, "prompt": event.prompt, "outcome": str(verdict.outcome), "world": str(verdict.world),
-                "said": str(verdict.said), "basis": str(verdict.basis), "hint": verdict.hint, "why": verdict.why,
+                "trial": trial,
+                "prompt": event.prompt,
+                "outcome": str(verdict.outcome),
+                "world": str(verdict.world),
+                "said": str(verdict.said),
+                "basis": str(verdict.basis),
+                "hint": verdict.hint,
+                "why": verdict.why,
                 "harm": list(verdict.harm),
                 "events": [
-                    {"t": record.t, "writer": record.writer, "seq": record.seq, **json.loads("{" + encode_event(record.event))}
+                    {
+                        "t": record.t,
+                        "writer": record.writer,
+                        "seq": record.seq,
+                        **json.loads("{" + encode_event(record.event)),
+                    }
                     for record in records[start.trial]
                 ],
             }
-        )  # fmt: skip
+        )
     return rows
 
 
@@ -204,7 +215,10 @@ def event_text(event: events.Event) -> str:
             timing = f"in {_format_time(event.duration_s)} via {event.via}{replayed}"
             return f"result   {_format_place(event)} {f'{result_word}{status}{error}'.lstrip()} {timing}{reply}"
         case events.FaultScheduled():
-            return f"fault    {_format_place(event)} {event.fault} scheduled by {event.injection} {_format_value(event.params)}".rstrip()
+            return (
+                f"fault    {_format_place(event)} {event.fault} scheduled by {event.injection} "
+                f"{_format_value(event.params)}"
+            ).rstrip()
         case events.FaultArmed():
             return f"fault    {_format_place(event)} {event.fault} armed on lane {event.lane}"
         case events.FaultInjected():

@@ -8,8 +8,8 @@ _KEPT = "\n\u200c\u200d"
 
 
 def make_visible(text: str, length_max: int) -> str:
-    """The first `length_max` characters of the text, with each unprintable one spelt out, as in `\\x1b` or `\\u2028`. Half
-    surrogate pairs are spelt out too, so the result can be written in UTF-8."""
+    """The first `length_max` characters of the text, with each unprintable one spelt out, as in `\\x1b` or
+    `\\u2028`. Half surrogate pairs are spelt out too, so the result can be written in UTF-8."""
     head = text[:length_max]
     if not head.isprintable():
         head = "".join(
@@ -29,8 +29,8 @@ def _escape(sign: str) -> str:
 
 
 def shorten_apart(names: Sequence[str], length_max: int) -> dict[str, str]:
-    """Each name in at most `length_max` characters of one line. A long one is cut in its middle; names of one family, which
-    would then look alike, are cut where they begin to differ."""
+    """Each name in at most `length_max` characters of one line. A long one is cut in its middle; names of one
+    family, which would then look alike, are cut where they begin to differ."""
     lines = {name: make_one_line(name, len(name) + 1) for name in names}
     cut = {name: _shorten(line, length_max, 0) for name, line in lines.items()}
     families: dict[str, list[str]] = {}

@@ -31,8 +31,8 @@ _modules_by_folders: dict[tuple[str, ...], _OwnModules] = {}
 @contextmanager
 def use_modules(folder: Path | None, required: Iterable[str] = ()) -> Iterator[None]:
     """A context in which modules are sought in this folder first, then in the current one, and those of other folders
-    are not there. `required`: the names, as in module:name, that must come from there even if an installed package of the
-    same name was imported."""
+    are not there. `required`: the names, as in module:name, that must come from there even if an installed package
+    of the same name was imported."""
     folders = [str(entry) for entry in module_folders(folder)]
     if len(folders) > 1 and not any(Path(folders[0]).rglob("*.py")):
         del folders[0]

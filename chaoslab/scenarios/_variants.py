@@ -113,9 +113,14 @@ class _Changes:
     def applied(self, changes: Sequence[Change]) -> Located | None:
         """The data with these changes, whose errors name the place of the change; None if one fits nowhere."""
         result = replace(
-            self.base, data=_copy(self.base.data), marks=dict(self.base.marks), keys=dict(self.base.keys),
-            given={name: origin for name, origin in self.base.given.items() if name not in {key for key, *_ in changes}},
-        )  # fmt: skip
+            self.base,
+            data=_copy(self.base.data),
+            marks=dict(self.base.marks),
+            keys=dict(self.base.keys),
+            given={
+                name: origin for name, origin in self.base.given.items() if name not in {key for key, *_ in changes}
+            },
+        )
         fits = True
         for key, value, location in changes:
             path = self._path(key, result.data, location)

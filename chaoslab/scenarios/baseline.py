@@ -61,7 +61,10 @@ class Suite:
             is_stated = figure == "well" or standings.judged
             if is_stated and standings.open > open_max * standings.total:
                 reason = next(side.why for side in self.rows.values() if getattr(side, figure) is None)
-                return f"{standings.open} of {standings.total} trials are open ({figure_text}), and {open_max:.0%} may be: {reason}"
+                return (
+                    f"{standings.open} of {standings.total} trials are open ({figure_text}), and "
+                    f"{open_max:.0%} may be: {reason}"
+                )
         return ""
 
 

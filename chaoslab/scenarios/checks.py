@@ -86,10 +86,18 @@ class Checks:
         if len(injections) == len(spec.faults):
             faults.check_cascades(all_injections)
         return Scenario(
-            spec, all_injections, self._build_assertions(spec.expect, ("expect",)), by_turn, prompt, self.located.file, self.folder,
-            variant, self.objects, tuple(Slo(entry.share, entry.within, entry.tool) for entry in spec.slo),
+            spec,
+            all_injections,
+            self._build_assertions(spec.expect, ("expect",)),
+            by_turn,
+            prompt,
+            self.located.file,
+            self.folder,
+            variant,
+            self.objects,
+            tuple(Slo(entry.share, entry.within, entry.tool) for entry in spec.slo),
             faults.spaces(self._waits()),
-        )  # fmt: skip
+        )
 
     def _check_choice(self, first: str, second: str, meaning: str) -> None:
         keys_given = [name for name in (first, second) if getattr(self.spec, name)]

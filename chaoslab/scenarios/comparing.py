@@ -32,8 +32,20 @@ PAIRS = 200
 """The most pairs, if nothing else is said."""
 BATCH, BATCH_MAX = 10, 80
 """The pairs of the first round, and the most of one: each has as many as all rounds before it."""
-SHARED_KEYS = ("faults", "prompt", "turns", "user", "operations", "chaos_level", "families", "budget", "world", "timeout",
-          "order", "now")  # fmt: skip
+SHARED_KEYS = (
+    "faults",
+    "prompt",
+    "turns",
+    "user",
+    "operations",
+    "chaos_level",
+    "families",
+    "budget",
+    "world",
+    "timeout",
+    "order",
+    "now",
+)
 """The keys in which both sides have to agree: their trials are not the same else."""
 SHRUNK_MAX = 3
 """The most pairs that became worse, and better, whose cause is looked for."""
@@ -284,11 +296,23 @@ def _iterate_sides(run: Contents, name: str) -> Iterator[tuple[str, Side]]:
     figures, planned = report.figures.value.by_key, has_planned_faults(report.started)
     for row in run.all_rows:
         trial_figures = figures[row.trial]
-        yield row.trial, Side(
-            WELL_BY_STANDING[row.standing], str(row.outcome), row.in_words, row.calls, row.seconds or 0.0, trial_figures.tokens,
-            bool(row.harm), None if trial_figures.unpriced else float(trial_figures.usd), report.verdicts[row.trial].done,
-            bool(row.met) if planned else None, prompt=row.prompt, story=partial(_load_story, name, row.trial),
-        )  # fmt: skip
+        yield (
+            row.trial,
+            Side(
+                WELL_BY_STANDING[row.standing],
+                str(row.outcome),
+                row.in_words,
+                row.calls,
+                row.seconds or 0.0,
+                trial_figures.tokens,
+                bool(row.harm),
+                None if trial_figures.unpriced else float(trial_figures.usd),
+                report.verdicts[row.trial].done,
+                bool(row.met) if planned else None,
+                prompt=row.prompt,
+                story=partial(_load_story, name, row.trial),
+            ),
+        )
 
 
 def _load_story(name: str, trial: str) -> Story:

@@ -162,8 +162,8 @@ def prove(
     seed: int | None = None,
     jobs: int = 1,
 ) -> Proof:
-    """The exploration of a scenario run again on `changed_scenario`, the same with another agent, or with a mitigation around its
-    functions. Raises ScenarioError: as `open_scenario_search`."""
+    """The exploration of a scenario run again on `changed_scenario`, the same with another agent, or with a
+    mitigation around its functions. Raises ScenarioError: as `open_scenario_search`."""
     if mitigation and scenario.spec.agent == LAB:
         raise ScenarioError(f"{scenario.name}: mitigations go around functions, and the lab's own agent has services")
     change_text = mitigation or f"{changed_scenario.spec.agent or changed_scenario.spec.fresh}"
@@ -298,11 +298,15 @@ def to_plain(exploration: Exploration) -> dict[str, Any]:
         "tried": len(exploration.trials),
         "seconds": round(exploration.seconds, 3),
         "ended": exploration.ended,
-        "failures": [failure_to_plain(entry, exploration.commands.get(entry.cause, "")) for entry in exploration.failures],
+        "failures": [
+            failure_to_plain(entry, exploration.commands.get(entry.cause, "")) for entry in exploration.failures
+        ],
         "by_itself": [vars(entry) for entry in exploration.by_itself],
-        "unconfirmed": [{"cause": causes.cause_text(entry.tried), **vars(entry.contrast)} for entry in exploration.unconfirmed],
+        "unconfirmed": [
+            {"cause": causes.cause_text(entry.tried), **vars(entry.contrast)} for entry in exploration.unconfirmed
+        ],
         "map": exploration.map.data(),
-    }  # fmt: skip
+    }
 
 
 def failure_to_plain(failure: FoundFailure, rerun_command: str) -> dict[str, Any]:

@@ -248,8 +248,14 @@ def render_markdown(scenario_gate: ScenarioGate) -> str:
         ruling = gated.ruling
         figure_cells = [figure_text(ruling.figures[name]).partition(" pairs")[0].removeprefix(figure_words).strip()
                 if ruling.figures[name].stated else "not stated" for name, figure_words in FIGURES.items()]  # fmt: skip
-        cells = [format_code(gated.scenario.name), ruling.verdict, str(len(ruling.pairs)), *figure_cells, str(len(gated.open)),
-                 str(len(gated.harmed))]  # fmt: skip
+        cells = [
+            format_code(gated.scenario.name),
+            ruling.verdict,
+            str(len(ruling.pairs)),
+            *figure_cells,
+            str(len(gated.open)),
+            str(len(gated.harmed)),
+        ]
         lines.append(f"| {' | '.join(cells)} |")
     lines += ["", *(f"- {format_code(gated.scenario.name)}: {figure_text(figure)}"
                     for gated in scenario_gate.scenarios for figure in gated.found.stated)]  # fmt: skip
@@ -280,7 +286,8 @@ def render_workflow_commands(scenario_gate: ScenarioGate) -> list[str]:
     for case in build_cases(scenario_gate):
         if case.state is not RulingState.PASSED:
             kind = "error" if case.state is RulingState.FAILED else "warning"
-            location = f"file={_escape_command(case.classname, ',:')},title={_escape_command(f'chaoslab gate, {case.name}', ',:')}"
+            title = _escape_command(f"chaoslab gate, {case.name}", ",:")
+            location = f"file={_escape_command(case.classname, ',:')},title={title}"
             commands.append(f"::{kind} {location}::{_escape_command(case.told.partition(chr(10))[0])}")
     return commands
 

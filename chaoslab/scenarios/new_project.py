@@ -209,7 +209,8 @@ def render_files(folder: Path, agent: str | None, prompt: str = PROMPT) -> Mappi
 
 
 def _pick_free_name(folder: Path, *names: str) -> str:
-    """The first of these names of modules that no file has yet; the last if all are taken, which `write_files` then tells."""
+    """The first of these names of modules that no file has yet; the last if all are taken, which `write_files` then
+    tells."""
     return next((name for name in names if not (folder / f"{name}.py").exists()), names[-1])
 
 
@@ -291,8 +292,8 @@ def _render_test(agent: str, prompt: str, agent_tools: AgentTools, model: str) -
 
 
 def write_files(texts: Mapping[Path, str], folder: Path) -> list[Path]:
-    """Writes files, as `render_files` returns them, and returns their paths. Nothing is written if one of them is there.
-    Raises ValueError: one of them is there. OSError: one cannot be written."""
+    """Writes files, as `render_files` returns them, and returns their paths. Nothing is written if one of them is
+    there. Raises ValueError: one of them is there. OSError: one cannot be written."""
     if existing := [path for path in texts if path.exists()]:
         raise ValueError(f"{existing[0]} is there already: name another folder, or move it away")
     if folder.exists() and not folder.is_dir():

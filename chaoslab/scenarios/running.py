@@ -168,7 +168,8 @@ class Result:
         for objective, (good, all_) in self.calls.items():
             if all_ and good / all_ < objective.share:
                 misses.append(
-                    f"{objective}: {good} of {all_} calls were good ({good / all_:.1%}), asked for {objective.share:.1%}"
+                    f"{objective}: {good} of {all_} calls were good ({good / all_:.1%}), asked for "
+                    f"{objective.share:.1%}"
                 )
         return misses
 

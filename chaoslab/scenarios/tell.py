@@ -37,7 +37,10 @@ def render_result(result: Result, *, trial: int | None = None, given: Sequence[s
     passed, judged = result.standings.well, result.standings.judged
     share = compute_rate(passed, judged)
     interval_text = f", 95 % interval {share.interval.low:.0%}–{share.interval.high:.0%}" if share is not None else ""
-    head = f"{str(state).upper():8} {scenario.name}: {passed} of {judged} trials passed{interval_text}; {result.met} met a fault"
+    head = (
+        f"{str(state).upper():8} {scenario.name}: {passed} of {judged} trials passed{interval_text}; "
+        f"{result.met} met a fault"
+    )
     open_as = count_open(result)
     kinds = ", ".join(f"{count} {name}" for name, count in open_as.items())
     lines = [head + (f"; {result.standings.open} open ({kinds})" if open_as else "")]
@@ -105,7 +108,10 @@ def describe_interruption(results: Sequence[Result], scenarios: int, *, trials: 
     counts = _describe_counts(ruling.state for ruling in last.rulings)
     text = f"interrupted: {trial_count} of {trials_planned} trials of {last.scenario.name} are done{counts}"
     if scenarios > 1:
-        text += f"; {len(finished)} of {scenarios} scenarios are done{_describe_counts(result.state for result in finished)}"
+        text += (
+            f"; {len(finished)} of {scenarios} scenarios are "
+            f"done{_describe_counts(result.state for result in finished)}"
+        )
     return text
 
 
@@ -229,7 +235,8 @@ def forecast_hits(
         if trial_plan.values:
             concerned = foreseeable(trial_plan.injections)
         open_[number + 1] = [
-            f"{drawn_injection.name} at the calls that fit {describe_conditions(drawn_injection)}{_describe_chance(drawn_injection)}"
+            f"{drawn_injection.name} at the calls that fit "
+            f"{describe_conditions(drawn_injection)}{_describe_chance(drawn_injection)}"
             for drawn_injection in trial_plan.injections
             if drawn_injection.may_hit
             and any(

@@ -38,7 +38,10 @@ def _blur_text(text: str) -> str:
 
 def cause_text(tried: Tried) -> str:
     """The cause of a failure in one line, as in "exception at a 1 and at b 1: pay twice"."""
-    return f"{name_variation(tried.variation)}: {strip_positions(tried.harm[0]) if tried.harm else strip_positions(tried.why)}"
+    return (
+        f"{name_variation(tried.variation)}: "
+        f"{strip_positions(tried.harm[0]) if tried.harm else strip_positions(tried.why)}"
+    )
 
 
 def name_variation(variation: Variation) -> str:

@@ -1,7 +1,7 @@
 """Shrinks a variation that fails to one that fails alike and of which no part can be left out.
 
 Delta debugging (A. Zeller and R. Hildebrandt, Simplifying and isolating failure-inducing input, IEEE TSE 28(2), 2002):
-`drop_parts` is their ddmin over injections and orders. Then each part is made plainer. The passes are generators that yield
+`drop_parts` is ddmin over injections and orders. Then each part is made plainer. The passes are generators that yield
 a variation, are sent True if it fails alike, and return the last that does.
 """
 

@@ -59,7 +59,8 @@ def run(
     attempts_max: int = ATTEMPTS_MAX, resume: Sequence[str] = (),
 ) -> int:  # fmt: skip
     """Runs a command and prints the verdict to standard error. Returns the exit code that the gate asks for, else the
-    command's, which is 128 and the number of the signal that ended it, if one did. `address_variables`: routes by the variables that
+    command's, which is 128 and the number of the signal that ended it, if one did. `address_variables`: routes by
+    the variables that
     shall hold their addresses; `open_gateway`: makes the gateway; `levers`: they are there, and told; `settle_s`: as in
     `RunningGateway.end`; `deadline_s`, `attempts_max`: a command that takes longer, or tries one request more often, is
     ended and has hung. `resume`: the command that goes on, once, when a fault has killed the first. Raises LookupError:

@@ -64,8 +64,8 @@ def report_armed(active: Sequence[ActiveFault], call: Call, *, lane: str, took_s
 
 
 def report_healed(active: Sequence[ActiveFault], call: Call, observation: Observation | None) -> Iterator[Event]:
-    """The events to log once the call is over and its lane gone. `observation`: the caller's observation; None if the lane was
-    lost or its caller is gone, so nothing is known."""
+    """The events to log once the call is over and its lane gone. `observation`: the caller's observation; None if
+    the lane was lost or its caller is gone, so nothing is known."""
     evidence = [active_fault.evidence(observation) if observation is not None else None for active_fault in active]
     ended = observation is not None and observation.error is not None
     by = (

@@ -50,9 +50,14 @@ class TransportFactory(Protocol):
 
 
 async def send(
-    transport: Transport, request: httpx.Request, *, within_s: float, to: Address | None = None, body: bytes | None = None,
+    transport: Transport,
+    request: httpx.Request,
+    *,
+    within_s: float,
+    to: Address | None = None,
+    body: bytes | None = None,
     streams: bool = False,
-) -> Reply:  # fmt: skip
+) -> Reply:
     """The whole reply, body included. `to`: another address; Host, SNI and the certificate's name stay the target's.
     `body`: a body in place of the request's. `streams`: a stream of events comes in parts, and only its head is waited
     for. Raises Failure: there was none, or it took longer than `within_s`."""

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from chaoslab.analysis.measures.mttr import Ending, Incident, Mttr, incidents, summarize_recovery
+from chaoslab.analysis.measures.mttr import Ending, Incident, Mttr, find_incidents, summarize_recovery
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.core.events import (
     CallFinished,
@@ -64,14 +64,14 @@ def test_a_trial_whose_beginning_the_log_has_lost_is_left_out() -> None:
 
 def only(found: History) -> tuple[str, float, float | None]:
     """The incident's end, and its length from its beginning and from its notice."""
-    (incident,) = incidents(found)
+    (incident,) = find_incidents(found)
     return incident.ending, incident.duration_s, incident.since_notice_s
 
 
 def test_a_retry_closes_it_and_the_time_counts_from_the_beginning_of_the_attempt_that_met_the_fault() -> None:
     story = history(call(2, 1, ok=False, took_s=2), witnessed(2, "timeout"), call(2.1, 2, ok=True), over(9))
     assert only(story) == (Ending.RETRY, 2.1, 0.1)
-    (incident,) = incidents(story)
+    (incident,) = find_incidents(story)
     assert (incident.opened_t, incident.noticed_after_s) == (0.0, 2.0)
 
 
@@ -88,7 +88,7 @@ def test_the_notice_comes_before_the_end_of_a_hedged_call_and_never_after_its_ri
 ) -> None:
     begun = [(t, CallStarted(**call_at("search", "search_web", 1, n, "id"))) for n, t in ((1, 0.0), (2, again_s))]
     ended = [call(3.0, 1, ok=False, took_s=3), witnessed(3.0, "latency"), call(again_s + 0.6, 2, ok=True)]
-    (incident,) = incidents(history(*sorted([*begun, *ended, over(9)], key=lambda moment: moment[0])))
+    (incident,) = find_incidents(history(*sorted([*begun, *ended, over(9)], key=lambda moment: moment[0])))
     assert (incident.ending, incident.noticed_after_s) == (Ending.RETRY, noticed_s)
     assert incident.noticed_after_s + sure(incident.since_notice_s) == pytest.approx(incident.duration_s)
 
@@ -176,7 +176,7 @@ def test_a_reply_that_is_no_right_one_is_none_whatever_its_status(fault: str) ->
     assert only(history(*met, *other, over(4))) == (Ending.NEVER, 4.0, 3.0)
     again = [asked(2, 2, q="tea"), call(2.5, 1, ok=True, request=2), witnessed(2.5, fault, request=2)]
     once_more = [asked(3, 3, q="tea"), call(3.5, 1, ok=True, request=3)]
-    first, second = incidents(history(*met, *again, *once_more, over(4)))
+    first, second = find_incidents(history(*met, *again, *once_more, over(4)))
     assert (first.ending, first.duration_s) == (Ending.RETRY, 3.5)
     assert (second.ending, second.duration_s) == (Ending.RETRY, 1.5)
 
@@ -187,18 +187,18 @@ def test_a_lost_reply_whose_effect_is_had_again_is_a_recovery_with_harm() -> Non
         over(9)
     )  # fmt: skip
     assert only(story) == (Ending.HARM, 2.2, 0.2)
-    assert not incidents(story)[0].recovered
+    assert not find_incidents(story)[0].recovered
 
 
 @pytest.mark.parametrize("fault", ["wrong_value", "truncate_context", "budget"])
 def test_a_fault_from_which_nothing_can_recover_opens_no_incident(fault: str) -> None:
     story = history(call(1, 1, ok=True), witnessed(1, fault), call(2, 1, ok=False, request=2), over(4))
-    assert incidents(story) == []
+    assert find_incidents(story) == []
 
 
 def test_an_answer_that_was_late_and_wrong_is_nothing_that_anybody_could_repair() -> None:
     late = [call(1, 1, ok=True), witnessed(1, "latency"), witnessed(1, "wrong_value")]
-    assert incidents(history(*late, over(4))) == []
+    assert find_incidents(history(*late, over(4))) == []
     failed = [call(1, 1, ok=False), witnessed(1, "truncate_context"), witnessed(1, "timeout"), call(2, 2, ok=True)]
     assert only(history(*failed, over(4)))[0] == Ending.RETRY
 
@@ -208,7 +208,7 @@ def test_a_trial_has_an_incident_for_each_request_that_met_a_fault() -> None:
     second = [call(3, 1, ok=False, request=2), witnessed(3, "refused", request=2)]
     other = [call(3, 1, ok=False, target="movies"), witnessed(3, "tool_error", target="movies")]
     story = history(*first, *second, *other, over(4))
-    assert [(i.target, i.fault, i.ending) for i in incidents(story)] == [
+    assert [(i.target, i.fault, i.ending) for i in find_incidents(story)] == [
         ("search", "timeout", Ending.RETRY),
         ("movies", "tool_error", Ending.NEVER),
         ("search", "refused", Ending.NEVER),

@@ -169,7 +169,7 @@ def test_a_trial_that_cannot_be_judged_is_unknown_and_passes_no_gate(
     def of_state(seen: TrialEvents, started: PromptStarted) -> object:
         return raises() if seen.of(PromptStarted)[0][0].trial == "p3.r1" else real(seen, started)
 
-    monkeypatch.setattr(judging, "_of_state", of_state)
+    monkeypatch.setattr(judging, "_compare_end_state", of_state)
     judged = judge_all(history)
     assert {trial for trial in judged if judged[trial] != whole[trial]} == {"p3.r1"}
     assert judged["p3.r1"].outcome is Outcome.UNKNOWN
@@ -213,7 +213,7 @@ def test_an_interrupt_is_no_failure_of_a_measure(history: History, monkeypatch: 
 def test_a_measure_that_raises_takes_no_other_chart_of_several_runs_with_it(
     history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(frames, "incidents", raises)
+    monkeypatch.setattr(frames, "find_incidents", raises)
     figures = charts.overlay(Joined([Frames(history)] * 2, only=charts.OVERLAID))
     unknown = {
         name for name, each in figures.items() if "unknown (" in " ".join(t.get_text() for t in each.axes[0].texts)

@@ -105,7 +105,7 @@ def test_a_run_whose_measure_fails_is_said_and_the_others_stand(logs: Path, monk
         return real(history)
 
     whole = runs.render_runs(logs)
-    monkeypatch.setattr(runs, "verdicts", failing)
+    monkeypatch.setattr(runs, "judge_all", failing)
     text = runs.render_runs(logs)
     assert entry(text, "20261120-090000")[1] == "  cannot be read: ValueError: a bug"
     assert entry(text, "20261122-090000") == entry(whole, "20261122-090000")

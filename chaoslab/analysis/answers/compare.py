@@ -93,7 +93,10 @@ def _rule_out_ambiguity(expected: str, actual: str, exception: str) -> AnswerLik
     for find_signs in (_find_accents, _find_keys, _THOUSANDS.findall):
         expected_signs, actual_signs = (Counter(find_signs(text)) for text in (expected, actual))
         if expected_signs != actual_signs:
-            text = f"they are written in two ways: {_list_values([*(actual_signs - expected_signs), *(expected_signs - actual_signs)])}"
+            text = (
+                f"they are written in two ways: "
+                f"{_list_values([*(actual_signs - expected_signs), *(expected_signs - actual_signs)])}"
+            )
             return AnswerLikeness(Likeness.UNCLEAR, text, same_values=True)
     return AnswerLikeness(Likeness.SAME, f"the same answer {exception}", same_values=True)
 
@@ -162,7 +165,10 @@ def _compare_values(expected: Sequence[str], actual: Sequence[str], accepted: st
     # 1.200 may be 1200: which of the two was meant cannot be told.
     if not places or _is_thousandfold(expected[places[0]], actual[places[0]]):
         return None
-    text = f"it says {_list_values([actual[at] for at in places])} instead of {_list_values([expected[at] for at in places])}"
+    text = (
+        f"it says {_list_values([actual[at] for at in places])} instead of "
+        f"{_list_values([expected[at] for at in places])}"
+    )
     return AnswerLikeness(Likeness.OTHER, text, may_count=len(places) > 1 or expected[places[0]] == "#0")
 
 

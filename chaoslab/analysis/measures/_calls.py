@@ -67,7 +67,7 @@ def _compute_throughput(began_t: float, prompts: Sequence[float], calls: Sequenc
 
 @dataclass
 class CallCount:
-    """Counts the attempts of batches: `made` in all, `to_model`, `failed`, `given_up`, `find_retries`, `fallbacks`: those
+    """Counts the attempts of batches: `made` in all, `to_model`, `failed`, `given_up`, `retries`, `fallbacks`: those
     that the lab's agent made around the proxy."""
 
     made: int = 0

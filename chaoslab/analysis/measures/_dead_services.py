@@ -47,7 +47,7 @@ class DeadServices:
                 continue
             if call.ok or (call.status is not None and call.status < FAILED):
                 self._answered(target)
-            # A fault, a disturbance or a caller that gave up may be the reason: such a call says nothing of the service.
+            # A fault, a disturbance or a caller that gave up may be the reason: it says nothing of the service.
             elif at not in faulted and at not in excluded and call.error != events.UNTOLD:
                 silence = self._silent.setdefault(target, _Silence())
                 silence.requests.add((trial, target, call.request))

@@ -101,7 +101,8 @@ class Findings:
         )  # fmt: skip
 
     def end(self, ruled_trials: Iterable[str] = ()) -> None:
-        """To be called after the last history. `ruled_trials`: the trials that a scenario has ruled on; those without a line
+        """To be called after the last history. `ruled_trials`: the trials that a scenario has ruled on; those
+        without a line
         are lost. Where stories were left out, those that are there are no fair sample, and what is told from stories is
         not known."""
         self.trials += self._headless

@@ -95,7 +95,8 @@ PAIRS_MAX = 1_000_000
 
 @lru_cache(16)
 def decision_bounds(alpha: float, discordant_max: int = DISCORDANT_MAX) -> tuple[int, ...]:
-    """By the number of discordant pairs, from 0 to `discordant_max`, how many of them must be worse to decide; more than there
+    """By the number of discordant pairs, from 0 to `discordant_max`, how many of them must be worse to decide; more
+    than there
     are if none do. It rises by 0 or 1 from one number to the next, as the evidence rises with each that is worse and
     falls with each that is better."""
     bounds = [1]

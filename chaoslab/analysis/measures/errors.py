@@ -59,8 +59,8 @@ class Abilities:
 
 
 def find_failures(history: History, abilities: Abilities | None = None) -> Iterator[tuple[Place, str, str]]:
-    """Each failed attempt that was not given up, with its kind and its cause. `abilities`: kept for several histories of one
-    run."""
+    """Each failed attempt that was not given up, with its kind and its cause. `abilities`: kept for several
+    histories of one run."""
     abilities = abilities or Abilities()
     faults_by_place: dict[Place, list[str]] = {}
     for _, fault, at in history.placed(FaultWitnessed):

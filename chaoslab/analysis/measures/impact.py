@@ -123,12 +123,19 @@ class _TrialFacts:
         single_fault_trials = [n for n in blamed if fault_keys.issuperset(key for key, _ in rows[n].met)]
         single_fault_rate = self._rate_bad(single_fault_trials)
         return Impact(
-            trials=len(trials), attempts=sum([count for n in trials for key, count in rows[n].met if key in fault_keys]),
-            outcomes=self._outcomes(trials), bad=self._rate_bad(trials), without=_bad_rate(unaffected),
-            lost_s=fmean(seconds) if seconds else None, lost_calls=fmean(calls) if calls else None,
-            beside_twin=beside_twin, beside_median=len(lost) - beside_twin, blamed=self._rate_bad(blamed), alone=single_fault_rate,
+            trials=len(trials),
+            attempts=sum([count for n in trials for key, count in rows[n].met if key in fault_keys]),
+            outcomes=self._outcomes(trials),
+            bad=self._rate_bad(trials),
+            without=_bad_rate(unaffected),
+            lost_s=fmean(seconds) if seconds else None,
+            lost_calls=fmean(calls) if calls else None,
+            beside_twin=beside_twin,
+            beside_median=len(lost) - beside_twin,
+            blamed=self._rate_bad(blamed),
+            alone=single_fault_rate,
             worst_of=self._outcomes(single_fault_trials if single_fault_rate is not None else trials),
-        )  # fmt: skip
+        )
 
     def _outcomes(self, trials: Iterable[int]) -> Counter[str]:
         return Counter([outcome for n in trials if (outcome := self.rows[n].outcome) is not None])

@@ -134,8 +134,8 @@ def find_incidents(history: History, fault_traits: Traits | None = None) -> list
 def excuse_dead_services(
     all_incidents: Sequence[Incident], dead_requests: Collection[tuple[str, str, int]]
 ) -> list[Incident]:
-    """The incidents, those censored that never recovered because their service was dead. `dead_requests`: trial, target and
-    number of the requests that met it so."""
+    """The incidents, those censored that never recovered because their service was dead. `dead_requests`: trial,
+    target and number of the requests that met it so."""
     return [
         incident._replace(ending=Ending.CENSORED)
         if incident.injection

@@ -22,7 +22,7 @@ from chaoslab.analysis.measures._dead_services import DeadServices
 from chaoslab.analysis.measures.incidents import Ending as Ending
 from chaoslab.analysis.measures.incidents import Incident as Incident
 from chaoslab.analysis.measures.incidents import Traits, excuse_dead_services, find_batch_incidents, order_key
-from chaoslab.analysis.measures.incidents import find_incidents as incidents
+from chaoslab.analysis.measures.incidents import find_incidents as find_incidents
 from chaoslab.analysis.measures.intervals import Estimate, Interval, Spell, kaplan_meier, mean_interval
 from chaoslab.record.history import History
 
@@ -93,7 +93,8 @@ class IncidentTimes:
         return excuse_dead_services(self.found, self._dead.requests())
 
     def result(self, run_trials: Collection[str] = ()) -> Mttr:
-        """The recoveries. `run_trials`: the trials of the run. Where the agent's log was cut, the manager's tells of faults
+        """The recoveries. `run_trials`: the trials of the run. Where the agent's log was cut, the manager's tells of
+        faults
         in later ones, and nobody of how they went on; those are left out. Empty: the run's trials are not known."""
         trials = frozenset(run_trials)
         incidents = sorted((entry for entry in self.settled() if not trials or entry.trial in trials), key=order_key)
@@ -125,8 +126,9 @@ def build_spells(incidents: Sequence[_TimedIncident]) -> list[Spell]:
     """The durations for the curve. One that never recovers lasts as long as the longest of all."""
     longest_s = max((incident.duration_s for incident in incidents), default=0.0)
     return [
-        Spell(incident.duration_s if incident.recovered or incident.censored else longest_s, ended=incident.recovered) for incident in incidents
-    ]  # fmt: skip
+        Spell(incident.duration_s if incident.recovered or incident.censored else longest_s, ended=incident.recovered)
+        for incident in incidents
+    ]
 
 
 def summarize_recovery(incidents: Sequence[Incident]) -> Recovery:

@@ -142,20 +142,28 @@ def _attempts_by_fact(history: History, faults_by_place: dict[Place, list[str]])
         "failed": [
             at
             for _, call, at in ends
-            if at in faults_by_place and at not in dropped and (not call.ok or any(map(describe_unusable, faults_by_place[at])))
+            if at in faults_by_place
+            and at not in dropped
+            and (not call.ok or any(map(describe_unusable, faults_by_place[at])))
         ],
-        "early": [further_attempt.at for further_attempt in further if further_attempt.wait_s < retry_after.get(further_attempt.at, 0.0) - SLACK_S],
+        "early": [
+            further_attempt.at
+            for further_attempt in further
+            if further_attempt.wait_s < retry_after.get(further_attempt.at, 0.0) - SLACK_S
+        ],
         "at_once": [
             further_attempt.at
             for further_attempt in further
-            if further_attempt.wait_s < AT_ONCE_S and is_transient(further_attempt.before) and further_attempt.before.error != "timed_out"
+            if further_attempt.wait_s < AT_ONCE_S
+            and is_transient(further_attempt.before)
+            and further_attempt.before.error != "timed_out"
         ],
         "refused": [further_attempt.at for further_attempt in further if is_refused_for_good(further_attempt.before)],
         "untried": [at for call, at in last.values() if call.attempt == 1 and not call.ok and is_transient(call)],
         "waited": [
             at for _, call, at in ends if not call.ok and call.error == "timed_out" and call.duration_s > LONG_S
         ],
-    }  # fmt: skip
+    }
 
 
 def _stated_retry_after(history: History, faults_by_place: dict[Place, list[str]]) -> dict[Place, float]:

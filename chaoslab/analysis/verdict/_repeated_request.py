@@ -143,8 +143,8 @@ def _repeatable_effects(
 
 
 def _mask_ids(content: Mapping[str, Any], names: set[str], made_ids: list[str]) -> dict[str, Any]:
-    """The content with one word for all ids that a caller made, which are added to `made_ids`, and without an idempotency
-    key. An id that nothing else is in it with is the thing that it is about."""
+    """The content with one word for all ids that a caller made, which are added to `made_ids`, and without an
+    idempotency key. An id that nothing else is in it with is the thing that it is about."""
     masked, is_only_field = dict[str, Any](), len(content) == 1
     for name, value in content.items():
         if is_idempotency_key(name):

@@ -81,8 +81,8 @@ _BROKEN = re.compile("|".join(rf"\b{status.value} {status.phrase}\b" for status 
 
 
 def strip_positions(text: str) -> str:
-    """The text without what differs where trials end alike: the places of `describe_events`, the words that an answer is
-    quoted with, and which status of 5xx it was."""
+    """The text without what differs where trials end alike: the places of `describe_events`, the words that an
+    answer is quoted with, and which status of 5xx it was."""
     return _BROKEN.sub("5xx", _SAID.sub(r"\1", _PLACES.sub("", text)))
 
 
@@ -317,7 +317,10 @@ def _find_out_of_order(effects: Sequence[RecordedEffect], pairs: Mapping[int, in
     """The first effect that happened before one that had to come earlier, as there is one."""
     index = next(number for number in range(len(effects)) if pairs[number] > pairs[number + 1])
     (earlier_record, earlier_effect), (later_record, later_effect) = effects[index], effects[index + 1]
-    text = f"{describe_effect(earlier_effect.effect, earlier_effect.content)} before {describe_effect(later_effect.effect, later_effect.content)}"
+    text = (
+        f"{describe_effect(earlier_effect.effect, earlier_effect.content)} before "
+        f"{describe_effect(later_effect.effect, later_effect.content)}"
+    )
     return [
         Finding(
             FindingKind.ORDER,

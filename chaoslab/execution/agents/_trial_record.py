@@ -114,7 +114,8 @@ def warn_unasked(case: AgentCase, result: AgentResult) -> tuple[str, ...]:
     verb = "was" if len(case.models) == 1 else "were"
     twin_text = "" if (case.called or frozenset()).isdisjoint(case.models) else ", though the run without faults asked"
     return (
-        f"{_join_names(case.models)} {verb} not asked in this trial{twin_text}: a cache of answers in this process may have "
+        f"{_join_names(case.models)} {verb} not asked in this trial{twin_text}: a cache of answers in this "
+        f"process may have "
         "answered instead; isolate='fork' gives each trial a process of its own, and switching the cache off is surer",
     )
 

@@ -52,7 +52,8 @@ def fresh(make: Callable[[], Any]) -> Fresh:
     if misfit_reason := explain_misfit(make):
         name = getattr(make, "__name__", type(make).__name__)
         raise TypeError(
-            f"fresh was given {name} ({misfit_reason}): it should be a function without arguments that makes the agent or the "
+            f"fresh was given {name} ({misfit_reason}): it should be a function without arguments that makes "
+            f"the agent or the "
             "service, not the thing itself"
         )
     return Fresh(make)

@@ -52,4 +52,7 @@ class Bandwidth(Fault):
             or not TIMER_SLACK_S < least_s <= observation.duration_s + TIMER_SLACK_S
         ):
             return None
-        return f"took {duration(observation.duration_s)} for {observation.body_bytes} bytes, at most {self.rate_kb_s} kB/s were armed"
+        return (
+            f"took {duration(observation.duration_s)} for {observation.body_bytes} bytes, at most "
+            f"{self.rate_kb_s} kB/s were armed"
+        )

@@ -89,8 +89,8 @@ def _without_time(reply: Reply) -> Reply:
 
 
 def _full_s(counted: list[tuple[float, float]], full_max: float, now_s: float) -> float | None:
-    """Seconds until less than `full_max` was counted in the minute before; None if that is so now. `counted`: moments with
-    their numbers, of which those of earlier minutes are removed."""
+    """Seconds until less than `full_max` was counted in the minute before; None if that is so now. `counted`:
+    moments with their numbers, of which those of earlier minutes are removed."""
     counted[:] = [(moment, number) for moment, number in counted if moment > now_s - MINUTE_S]
     rest = sum(number for _, number in counted)
     if rest < full_max:

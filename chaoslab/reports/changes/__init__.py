@@ -176,6 +176,13 @@ def _compare_trial(before: TrialRow, now: Contents, after: TrialRow) -> TrialCha
             Way.WORSE if ranks[1] > max(ranks[0], 0) else Way.BETTER if max(ranks[1], 0) < ranks[0] else Way.SAME
         )
     return TrialChange(
-        trial=after.trial, prompt=after.prompt, then=before.outcome, now=after.outcome, way=direction, new=new, fixed=fixed,
-        why=after.in_words, replay=now.replay(after.trial),
-    )  # fmt: skip
+        trial=after.trial,
+        prompt=after.prompt,
+        then=before.outcome,
+        now=after.outcome,
+        way=direction,
+        new=new,
+        fixed=fixed,
+        why=after.in_words,
+        replay=now.replay(after.trial),
+    )

@@ -31,7 +31,8 @@ def render_text(changes: Changes) -> str:
     moved_pairs = _select_changed(changes)
     for change in moved_pairs[:SHOWN]:
         lines += wrap(
-            f"{_format_mark(change)} {change.trial}: {outcome_word(change.then)} → {outcome_word(change.now)}: {change.why}",
+            f"{_format_mark(change)} {change.trial}: {outcome_word(change.then)} → {outcome_word(change.now)}: "
+            f"{change.why}",
             longest=300,
         )
         if change.new:
@@ -115,9 +116,14 @@ def render_html(changes: Changes) -> str:
     tone = "bad" if worse else "good" if better or changes.count(Way.SAME) else "open"
     levels = over_level.draw(changes.levels) if changes.levels else None
     context = {
-        "rows": _select_changed(changes), "spent": SPENT, "columns": SPENT_COLUMNS, "notes": _collect_notes(changes), "tone": tone,
-        "mark": _format_mark, "word": outcome_word,
-    }  # fmt: skip
+        "rows": _select_changed(changes),
+        "spent": SPENT,
+        "columns": SPENT_COLUMNS,
+        "notes": _collect_notes(changes),
+        "tone": tone,
+        "mark": _format_mark,
+        "word": outcome_word,
+    }
     return render_page("changes.html", it=changes, levels=levels, **context)
 
 

@@ -141,7 +141,8 @@ def list_undrawn(figures: Mapping[str, Figure]) -> dict[str, str]:
 
 
 def describe_undrawn(empty: Mapping[str, str]) -> list[str]:
-    """A line for each reason for which charts are not drawn, with their names. `empty`: as `list_undrawn` gives them."""
+    """A line for each reason for which charts are not drawn, with their names. `empty`: as `list_undrawn` gives
+    them."""
     names: dict[str, list[str]] = {}
     for name, reason in empty.items():
         names.setdefault(reason.removeprefix("no data: "), []).append(name)

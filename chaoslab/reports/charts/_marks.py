@@ -26,7 +26,8 @@ UNFILLED = ("x", "+", "1", "2", "3")
 
 def select_attempts(run: Frames) -> DataFrame:
     """The calls that ended, in that order, without those whose duration is not their target's: the lab disturbed them,
-    or their agent gave them up. `fault_names`: the faults witnessed on each, as a tuple. `left`: it reached its target."""
+    or their agent gave them up. `fault_names`: the faults witnessed on each, as a tuple. `left`: it reached its
+    target."""
     calls = run.calls
     ended_calls = calls[calls["ended_s"].notna() & ~calls["disturbed"] & ~calls["given_up"].fillna(value=False)]
     ended_calls = ended_calls.sort_values("ended_s", kind="stable").astype(dict.fromkeys(SECONDS, float) | {"ok": bool})

@@ -29,7 +29,10 @@ def errors(run: Frames) -> Figure:
     failed = calls[calls["failure"].notna()]
     causes = failed["cause"].fillna(NOBODY)
     total, uninjected_count, lab_count = len(failed), (causes == NOBODY).sum(), (causes == LAB).sum()
-    note = f"{total - uninjected_count - lab_count:,} failed attempts with a witnessed fault, {uninjected_count:,} that nobody injected; "
+    note = (
+        f"{total - uninjected_count - lab_count:,} failed attempts with a witnessed fault, "
+        f"{uninjected_count:,} that nobody injected; "
+    )
     note += (
         f"{(has_fault & calls['ok']).sum():,} more met a fault and did not fail"
         if has_fault.any()

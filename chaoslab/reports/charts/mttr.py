@@ -124,5 +124,8 @@ def _describe_recovery(fault_recovery: Recovery) -> str:
         return f"{count(fault_recovery.n, 'fault')}: too few"
     text = f"median {duration(fault_recovery.median.value, 2)}" if fault_recovery.median else "median not reached"
     if fault_recovery.since_notice_s is not None:
-        text += f"\n{fault_recovery.retry + fault_recovery.fallback:,} repaired in {duration(fault_recovery.since_notice_s, 2)}"
+        text += (
+            f"\n{fault_recovery.retry + fault_recovery.fallback:,} repaired in "
+            f"{duration(fault_recovery.since_notice_s, 2)}"
+        )
     return text

@@ -22,7 +22,10 @@ def network_latency(run: Frames) -> Figure:
             TITLE, "no call was made in this run" if is_empty else "no data: the log tells no call's duration"
         )
     met_count = attempts_table["met"].astype(bool).sum()
-    note = f"{describe_attempts(report.attempts.value)}; {f'{met_count:,} met a fault' if met_count else describe_unmet(report)}"
+    note = (
+        f"{describe_attempts(report.attempts.value)}; "
+        f"{f'{met_count:,} met a fault' if met_count else describe_unmet(report)}"
+    )
     disturbed = None if report.disturbance.unknown else report.disturbance.value
     if disturbed is not None:
         note += f"; {disturbed.said or 'the lab was disturbed'}: {count(disturbed.attempts, 'attempt')} left out"

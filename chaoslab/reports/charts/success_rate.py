@@ -18,7 +18,10 @@ def success_rate(run: Frames) -> Figure:
         note = "of no trial anything can be concluded, so none was judged"
     else:
         low, high = ended_rate.interval.low, ended_rate.interval.high
-        note = f"{ended_rate.count:,} of {ended_rate.total:,} judged trials ended well: {_format_percent(ended_rate.value)}"
+        note = (
+            f"{ended_rate.count:,} of {ended_rate.total:,} judged trials ended well: "
+            f"{_format_percent(ended_rate.value)}"
+        )
         note += f", 95 % interval {low:.0%} to {high:.0%}"
         note += f" over prompts like these {ended_rate.prompts}" if ended_rate.prompts > 1 else ""
         note += "; few trials, so the interval is wide" if ended_rate.total < FEW else ""

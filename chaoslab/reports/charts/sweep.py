@@ -112,7 +112,10 @@ def _draw_recovery(
     look = series_style(number)
     recovery_by_level = _recover_by_level(line, axis, incidents_by_run)
     estimated = {prob: level_recovery for prob, level_recovery in recovery_by_level.items() if level_recovery.enough}
-    label = f"{line.label or 'all runs together'}, n = {_format_counts([level_recovery.n for level_recovery in estimated.values()])}"
+    label = (
+        f"{line.label or 'all runs together'}, n = "
+        f"{_format_counts([level_recovery.n for level_recovery in estimated.values()])}"
+    )
     if line.label and len(estimated) < len(recovery_by_level):
         sparse_levels = ", ".join(
             axis.level(prob) for prob, level_recovery in recovery_by_level.items() if not level_recovery.enough

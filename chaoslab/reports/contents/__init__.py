@@ -156,7 +156,8 @@ class Contents:
         bad = sum(is_poor(self.report, trial) for trial in self.order)
         shown_bad = sum(is_poor(self.report, row.trial) for row in self.rows)
         return (
-            f"Of {len(self.order):,} trials {bad:,} did not end well or prove nothing. {shown_bad:,} of these are shown, "
+            f"Of {len(self.order):,} trials {bad:,} did not end well or prove nothing. {shown_bad:,} of these "
+            f"are shown, "
             f"the worst and those that show the advice. All of them: {self.program} show {self.quoted} --failed"
         )
 

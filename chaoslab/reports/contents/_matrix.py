@@ -150,4 +150,7 @@ def _describe_harm(cell: MatrixCell, bad: Rate, without: Rate | None) -> str:
     ended = f"{bad.count} of {count(bad.total, 'judged trial')} that {exposure} did not end well"
     comparison = f"; without it {format_percent(without.value)}" if without is not None else ""
     worst = f", at worst {outcome_word(cell.worst)}" if cell.worst and not cell.mixed else ""
-    return f"{make_one_line(cell.fault, NAME)} on {make_one_line(cell.target, NAME)}: {ended} ({format_share(bad)}{comparison}){worst}"
+    return (
+        f"{make_one_line(cell.fault, NAME)} on {make_one_line(cell.target, NAME)}: {ended} "
+        f"({format_share(bad)}{comparison}){worst}"
+    )

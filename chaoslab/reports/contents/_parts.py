@@ -71,8 +71,13 @@ def _effect_items(report: RunReport) -> Iterator[Figure | Table]:
         sentence = (
             f"Did not end well: {ruled}of those that could be judged. Without it: the same of the trials that called "
         )
-        yield Figure("trials that met a fault", f"{sentence}there and did not meet it. More: in the mean, than {comparison}.",
-                     len(report.met), unit="trials", n=len(report.verdicts))  # fmt: skip
+        yield Figure(
+            "trials that met a fault",
+            f"{sentence}there and did not meet it. More: in the mean, than {comparison}.",
+            len(report.met),
+            unit="trials",
+            n=len(report.verdicts),
+        )
         yield table
 
 
@@ -94,7 +99,10 @@ def _reliability_items(report: RunReport) -> Iterator[Figure | Table]:
     population = (
         f"trials of prompts like these {reliability.available.prompts}" if several else "further trials of this prompt"
     )
-    proven = f"So at least {_format_share(reliability.proven)}{nines} of all {population} end well, with 95 % confidence. To show "
+    proven = (
+        f"So at least {_format_share(reliability.proven)}{nines} of all {population} end well, with 95 % "
+        f"confidence. To show "
+    )
     proven += f"{_format_share(1 - 10.0 ** -(reliability.nines + 1))} takes {reliability.next_needs:,} "
     proven += f"{'prompts' if several else 'trials'} without a bad one."
     yield Figure.of("proven share", proven, reliability.proven, unit="share", n=reliability.available.total)
@@ -107,7 +115,10 @@ def _reliability_items(report: RunReport) -> Iterator[Figure | Table]:
     elif reliability.mtbf_s is not None:
         sentence = f"One trial after the other, one ended badly every {_format_long(reliability.mtbf_s)} in the mean."
     elif reliability.mtbf_least_s is not None:
-        sentence = f"No trial ended badly in {_format_long(reliability.busy_s)} of trials, so one does so less often than every "
+        sentence = (
+            f"No trial ended badly in {_format_long(reliability.busy_s)} of trials, so one does so less "
+            f"often than every "
+        )
         sentence += f"{_format_long(reliability.mtbf_least_s)}, with 95 % confidence."
     yield Figure(
         "time between bad trials",
@@ -145,7 +156,10 @@ def _recovery_items(report: RunReport) -> Iterator[Figure | Table]:
         )
         if overall.detected_s is not None and overall.since_notice_s is not None:
             noticed = overall.recovered - overall.late
-            mean += f"; the {noticed} by retry or fallback were noticed after {duration(overall.detected_s, 2)} and repaired "
+            mean += (
+                f"; the {noticed} by retry or fallback were noticed after {duration(overall.detected_s, 2)} "
+                f"and repaired "
+            )
             mean += f"{duration(overall.since_notice_s, 2)} later"
         yield Figure.of("time to recovery", f"{mean}.", overall.mean_s, interval, unit="s", n=overall.recovered)
         yield Figure.of("time to notice", "", overall.detected_s, unit="s")
@@ -401,15 +415,23 @@ PARTS: dict[str, dict[str, Measure]] = {
     "Reliability": {"reliability": _reliability_items},
     RECOVERY: {"time to recovery": _recovery_items, "quality of recovery": _quality_items},
     "Retries and calls": {
-        "calls": _call_figures, "retry amplification": _amplification_items, "latency": _latency_items, "streamed": _stream_figures,
+        "calls": _call_figures,
+        "retry amplification": _amplification_items,
+        "latency": _latency_items,
+        "streamed": _stream_figures,
     },
     "Cost": {"usage": _usage_figures, "budget": _budget_figures, "cost of chaos": _cost_tables},
     "Delivery of the faults": {
-        "faults": _delivery_items, "faults that were not witnessed": _unmet_tables, "fault coverage": _coverage_figures,
+        "faults": _delivery_items,
+        "faults that were not witnessed": _unmet_tables,
+        "fault coverage": _coverage_figures,
     },
     TROUBLE: {
-        "notes": _trouble_figures, "disturbances of the lab": _disturbance_figures, "failures that nobody injected": _failure_items,
-        "delays that nobody injected": _delay_figures, "warnings": _warning_tables,
+        "notes": _trouble_figures,
+        "disturbances of the lab": _disturbance_figures,
+        "failures that nobody injected": _failure_items,
+        "delays that nobody injected": _delay_figures,
+        "warnings": _warning_tables,
     },
-}  # fmt: skip
+}
 """Each section by its title, in the order of a report, with its measures by their names."""

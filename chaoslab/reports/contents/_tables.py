@@ -87,12 +87,23 @@ def recovery_row(estimates: Recovery) -> dict[str, Any]:
     mean, median = estimates.mean_interval, estimates.median
     median_interval = median and median.interval
     return {
-        "incidents": estimates.n, "recovered": estimates.recovered, "by_retry": estimates.retry, "by_fallback": estimates.fallback,
-        "late": estimates.late, "with_harm": estimates.harmed, "never": estimates.never, "censored": estimates.censored, "mttr_s": estimates.mean_s,
-        "mttr_low_s": mean and mean.low, "mttr_high_s": mean and mean.high, "detect_s": estimates.detected_s,
-        "repair_s": estimates.since_notice_s, "median_s": median and median.value, "median_low_s": median_interval and median_interval.low,
+        "incidents": estimates.n,
+        "recovered": estimates.recovered,
+        "by_retry": estimates.retry,
+        "by_fallback": estimates.fallback,
+        "late": estimates.late,
+        "with_harm": estimates.harmed,
+        "never": estimates.never,
+        "censored": estimates.censored,
+        "mttr_s": estimates.mean_s,
+        "mttr_low_s": mean and mean.low,
+        "mttr_high_s": mean and mean.high,
+        "detect_s": estimates.detected_s,
+        "repair_s": estimates.since_notice_s,
+        "median_s": median and median.value,
+        "median_low_s": median_interval and median_interval.low,
         "median_high_s": median_interval and finite_or_none(median_interval.high),
-    }  # fmt: skip
+    }
 
 
 def _latency_rows(report: RunReport) -> Iterator[Row]:
@@ -100,18 +111,28 @@ def _latency_rows(report: RunReport) -> Iterator[Row]:
         for is_faulted, durations in zip((False, True), target_attempts.both, strict=True):
             if figures := summarize_latency(durations):
                 yield {
-                    "target": target, "met": is_faulted, "attempts": figures.n, "p50_s": figures.p50_s, "p90_s": figures.p90_s,
-                    "p99_s": figures.p99_s, "longest_s": figures.longest_s,
-                }  # fmt: skip
+                    "target": target,
+                    "met": is_faulted,
+                    "attempts": figures.n,
+                    "p50_s": figures.p50_s,
+                    "p90_s": figures.p90_s,
+                    "p99_s": figures.p99_s,
+                    "longest_s": figures.longest_s,
+                }
 
 
 def _amplification_rows(report: RunReport) -> Iterator[Row]:
     for amplification in report.amplification.value:
         yield {
-            "target": amplification.target, "requests": amplification.requests, "attempts": amplification.attempts, "factor": amplification.factor,
-            "met_factor": amplification.met_factor, "most": amplification.most, "where": amplification.where,
+            "target": amplification.target,
+            "requests": amplification.requests,
+            "attempts": amplification.attempts,
+            "factor": amplification.factor,
+            "met_factor": amplification.met_factor,
+            "most": amplification.most,
+            "where": amplification.where,
             "layers": ", ".join(f"{n} by {layer}" for layer, n in amplification.layers.items()) or None,
-        }  # fmt: skip
+        }
 
 
 def _cost_rows(report: RunReport) -> Iterator[Row]:
@@ -176,10 +197,15 @@ def _reliability_rows(report: RunReport) -> Iterator[Row]:
     if (reliability := report.reliability.value) is not None:
         for budget in reliability.budgets:
             yield {
-                "objective": budget.objective, "judged": reliability.available.total, "well": reliability.available.count,
-                "allowed": budget.allowed, "failed": budget.failed, "budget_left": budget.left, "burn_rate": budget.burn,
+                "objective": budget.objective,
+                "judged": reliability.available.total,
+                "well": reliability.available.count,
+                "allowed": budget.allowed,
+                "failed": budget.failed,
+                "budget_left": budget.left,
+                "burn_rate": budget.burn,
                 "kept": budget.kept,
-            }  # fmt: skip
+            }
 
 
 def _score_rows(score: Any, weights: Mapping[str, float]) -> Iterator[Row]:
@@ -188,10 +214,18 @@ def _score_rows(score: Any, weights: Mapping[str, float]) -> Iterator[Row]:
 
 
 ROWS: Mapping[str, Callable[[RunReport], Iterable[Row]]] = {
-    "outcomes": _outcome_rows, "impact": _impact_rows, "mttr": _mttr_rows, "latency": _latency_rows, "amplification": _amplification_rows,
-    "costs": _cost_rows, "delivery": _delivery_rows, "unmet": _unmet_rows, "failures": _failure_rows, "warnings": _warning_rows,
+    "outcomes": _outcome_rows,
+    "impact": _impact_rows,
+    "mttr": _mttr_rows,
+    "latency": _latency_rows,
+    "amplification": _amplification_rows,
+    "costs": _cost_rows,
+    "delivery": _delivery_rows,
+    "unmet": _unmet_rows,
+    "failures": _failure_rows,
+    "warnings": _warning_rows,
     "reliability": _reliability_rows,
     "score": lambda report: _score_rows(report.reliability.value, reliability.WEIGHTS),
     "quality": lambda report: _score_rows(report.recovery_quality.value, recovery_quality.WEIGHTS),
-}  # fmt: skip
+}
 """Table → its rows."""

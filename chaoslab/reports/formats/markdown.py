@@ -25,9 +25,13 @@ MARKS = {Tone.GOOD: "✅", Tone.BAD: "❌", Tone.OPEN: "❔"}
 def files(contents: Contents) -> dict[str, str]:
     """The file."""
     all_sections = [
-        _render_verdict(contents), _render_harm(contents), _render_matrix(contents), _render_figures(contents), _render_advice(contents),
+        _render_verdict(contents),
+        _render_harm(contents),
+        _render_matrix(contents),
+        _render_figures(contents),
+        _render_advice(contents),
         _render_failures(contents),
-    ]  # fmt: skip
+    ]
     text, sections = "", [section for section in all_sections if section]
     for number, section in enumerate(sections):
         if len(text) + len(section) > LENGTH_MAX:
@@ -82,13 +86,18 @@ def _render_matrix(contents: Contents) -> str:
         [format_code(fault), *map(_format_cell, cells)] for fault, cells in [*fault_matrix.scheduled.items()][:ROWS_MAX]
     ]
     hidden_count, unscheduled_count = len(fault_matrix.scheduled) - len(rows), len(fault_matrix.never)
-    unscheduled = f"{count(unscheduled_count, 'fault')} {'was' if unscheduled_count == 1 else 'were'} planned and never scheduled."
+    unscheduled = (
+        f"{count(unscheduled_count, 'fault')} {'was' if unscheduled_count == 1 else 'were'} planned "
+        f"and never scheduled."
+    )
     if not rows:
         return f"### Faults and targets\n\n{unscheduled}\n"
     legend = (
         "Trials that met the fault there and no other and did not end well, of those that could be judged, with 95 % "
         "interval; “with others”: trials that met other faults too. The word is the worst outcome. · not run; "
-        f"– not planned{f'; {hidden_count} more faults' if hidden_count else ''}.{f' {unscheduled}' if unscheduled_count else ''}"
+        f"– not "
+        f"planned{f'; {hidden_count} more faults' if hidden_count else ''}."
+        f"{f' {unscheduled}' if unscheduled_count else ''}"
     )
     return (
         "### Faults and targets\n\n"
@@ -106,7 +115,8 @@ def _format_cell(cell: MatrixCell) -> str:
         if other_text and cell.at_worst and cell.at_worst is not cell.worst:
             other_text += f": {outcome_word(cell.at_worst)}"
         figures += " with others" if cell.mixed else ""
-        return f"{figures}<br>{'failed it' if cell.refused else outcome_word(cell.worst) if cell.worst else ''}{other_text}"
+        worst = "failed it" if cell.refused else outcome_word(cell.worst) if cell.worst else ""
+        return f"{figures}<br>{worst}{other_text}"
     return {CellState.UNMET: "not witnessed", CellState.NOT_RUN: "·", CellState.NOT_PLANNED: "–"}[cell.state]
 
 
@@ -121,7 +131,8 @@ def _render_figures(contents: Contents) -> str:
 
 def _render_advice(contents: Contents) -> str:
     lines = [
-        f"- {format_code(item.seen)} ({format_share(item.size)}) **{item.do}** See {format_code(contents.replay(item.trials[0]))}"
+        f"- {format_code(item.seen)} ({format_share(item.size)}) **{item.do}** See "
+        f"{format_code(contents.replay(item.trials[0]))}"
         for item in contents.advice
     ]
     return "\n".join(["### What to change", "", *lines]) + "\n" if lines else ""

@@ -58,8 +58,8 @@ def format_share(value: float) -> str:
 
 def make_picture(name: str, title: str, description: str, height: float, elements: Iterable[Element], *, caption: str,
             links: bool = False, style: str = "") -> Picture:  # fmt: skip
-    """The picture with these parts. `description`: its content in words. `links`: it holds links, so it is no image that hides
-    its content from a keyboard. `style`: a further class."""
+    """The picture with these parts. `description`: its content in words. `links`: it holds links, so it is no image
+    that hides its content from a keyboard. `style`: a further class."""
     labels = (make_element("title", title, id=f"{name}-title"), make_element("desc", description, id=f"{name}-desc"))
     svg = make_element(
         "svg", *labels, *elements, class_=f"chart {name} {style}".strip(), width="100%", height=height,

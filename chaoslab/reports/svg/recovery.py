@@ -49,7 +49,8 @@ def draw(report: RunReport) -> Picture | None:
             make_element("text", f"never, or with harm: {never_count}", x="100%", y=level - 5, text_anchor="end")
         )
     description = (
-        f"Of {len(incidents)} incidents 100 % are not over at the start of the fault, and {corners[-1]['share']:.0%} after "
+        f"Of {len(incidents)} incidents 100 % are not over at the start of the fault, and "
+        f"{corners[-1]['share']:.0%} after "
         f"{end_s:.3g} s. {never_count} never recovered, or did so with harm. The table below holds the figures."
     )
     caption = "Incidents that are not over yet (Kaplan–Meier); shaded: 95 % interval"

@@ -92,8 +92,16 @@ def draw(report: RunReport) -> Picture | None:
     caption += f"; one in {step} incidents is drawn" if step > 1 else ""
     caption += f"; {attempts_measure.sample}" if attempts_measure.sample else ""
     caption += f"; {len(counts) - LANES} more targets met fewer faults" if len(counts) > LANES else ""
-    return make_picture("timeline", "Faults and recoveries", description, height, elements, caption=f"{caption}.", links=links,
-                   style="crowd" if len(drawn_incidents) > CROWD else "")  # fmt: skip
+    return make_picture(
+        "timeline",
+        "Faults and recoveries",
+        description,
+        height,
+        elements,
+        caption=f"{caption}.",
+        links=links,
+        style="crowd" if len(drawn_incidents) > CROWD else "",
+    )
 
 
 def _duration_or_zero(duration_s: float) -> float:

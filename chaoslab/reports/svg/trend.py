@@ -41,7 +41,10 @@ def draw(points: Sequence[TrendPoint], number: int = 1) -> Picture | None:
         x, style = format_share(position), " bad" if point.harmed else ""
         harm = f", harm in {point.harmed}" if point.harmed else ""
         open_text = f", {point.open} open" if point.open else ""
-        description = f"{point.when}: {point.well.count} of {point.well.total}, {format_interval(point.well.interval)}{open_text}{harm}"
+        description = (
+            f"{point.when}: {point.well.count} of {point.well.total}, "
+            f"{format_interval(point.well.interval)}{open_text}{harm}"
+        )
         ends = {"y1": y(point.well.interval.low), "y2": y(point.well.interval.high)}
         bar = make_element("line", x1=x, x2=x, class_=f"bar{style}", **ends)
         dot = make_element("circle", cx=x, cy=y(point.well.value), r=5, class_=f"end{style}")

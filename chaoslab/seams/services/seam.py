@@ -202,7 +202,7 @@ class ServiceSeam:
         return self._schemas.get((name, tool))
 
     def reach(self, name: str, kind: Literal["", "chat", "listing"] = "") -> Candidates:
-        """The injections that may hit a request to a service. `kind`: the request is one to a model, whose context can be
+        """The injections that may hit a request to a service. `kind`: it is one to a model, whose context can be
         hit too, or it asks for the list of tools, which only its own faults hit."""
         candidates = self._reach.get((name, kind))
         if candidates is None:

@@ -142,11 +142,15 @@ class Export:
         now, since = str(self._now_ns()), str(self._since_ns)
         points = [
             {
-                "attributes": render_attributes(dict(zip((f"{_conventions.OWN}{key}" for key in keys), values, strict=True))),
-                "startTimeUnixNano": since, "timeUnixNano": now, "asInt": str(count),
+                "attributes": render_attributes(
+                    dict(zip((f"{_conventions.OWN}{key}" for key in keys), values, strict=True))
+                ),
+                "startTimeUnixNano": since,
+                "timeUnixNano": now,
+                "asInt": str(count),
             }
             for values, count in counts.items()
-        ]  # fmt: skip
+        ]
         data = {"dataPoints": points, "aggregationTemporality": CUMULATIVE, "isMonotonic": True}
         return {"name": f"{_conventions.OWN}{name}", "unit": unit, "sum": data} if points else {}
 

@@ -59,7 +59,8 @@ def read_spans(path_given: Path, notes: list[str]) -> list[Span]:
                 return [*spans_by_id.values()]
     if not spans_by_id:
         raise TraceError(
-            f"{path_given}: no spans are in it: traces are OTLP's JSON (resourceSpans), spans of Phoenix, or observations "
+            f"{path_given}: no spans are in it: traces are OTLP's JSON (resourceSpans), spans of Phoenix, or "
+            f"observations "
             "of Langfuse"
         )
     return [*spans_by_id.values()]
@@ -196,11 +197,16 @@ def _parse_langfuse_span(observation: dict[str, Any]) -> Span:
         "gen_ai.request.model": observation.get("model"),
     }
     return Span(
-        str(observation["traceId"]), str(observation.get("id")), str(observation.get("parentObservationId") or ""), str(observation.get("name") or ""),
-        _moment(observation.get("startTime")), _moment(observation.get("endTime")),
+        str(observation["traceId"]),
+        str(observation.get("id")),
+        str(observation.get("parentObservationId") or ""),
+        str(observation.get("name") or ""),
+        _moment(observation.get("startTime")),
+        _moment(observation.get("endTime")),
         str(observation.get("statusMessage") or "error") if failed else None,
-        str(observation.get("type") or "").lower(), {name: item for name, item in has.items() if item is not None},
-    )  # fmt: skip
+        str(observation.get("type") or "").lower(),
+        {name: item for name, item in has.items() if item is not None},
+    )
 
 
 def _attributes(attribute_list: Any) -> dict[str, Any]:

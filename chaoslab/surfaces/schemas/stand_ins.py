@@ -26,8 +26,10 @@ Reply = tuple[int, Any, dict[str, str]]
 
 def make_http_app(service: ServiceState) -> Callable[[AppRequest], Reply]:
     data, operations = service.data, service.operations
-    routes = [(re.compile(re.sub(r"\\{(.*?)\\}", "([^/]+)", re.escape(operation["path"]))), name)
-              for name, operation in sorted(operations.items(), key=lambda pair: pair[1]["path"].count("{"))]  # fmt: skip
+    routes = [
+        (re.compile(re.sub(r"\\{(.*?)\\}", "([^/]+)", re.escape(operation["path"]))), name)
+        for name, operation in sorted(operations.items(), key=lambda pair: pair[1]["path"].count("{"))
+    ]
 
     def app(request: AppRequest) -> Reply:
         path = request.path.removeprefix(data["base"]).rstrip("/") or "/"
@@ -107,8 +109,11 @@ def _describe_tool(operation: Mapping[str, Any]) -> dict[str, Any]:
     notes = {"readOnlyHint": not operation["writes"], "idempotentHint": operation["idempotent"]}
     names = {mine: wire_name for mine, (_, wire_name) in operation["places"].items()}
     schema = operation["parameters"]
-    input_schema = {"type": "object", "properties": {names[mine]: property_schema for mine, property_schema in schema["properties"].items()},
-             "required": [names[mine] for mine in schema["required"]]}  # fmt: skip
+    input_schema = {
+        "type": "object",
+        "properties": {names[mine]: property_schema for mine, property_schema in schema["properties"].items()},
+        "required": [names[mine] for mine in schema["required"]],
+    }
     tool_data = {
         "name": operation["tool"],
         "description": operation["says"],

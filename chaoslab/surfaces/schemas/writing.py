@@ -206,10 +206,18 @@ def _render_scenario(api: Api, name: str, entry: Mapping[str, Any], operations: 
         data["idempotent"] = [
             function_name for function_name in used if function_name in writes and function_name not in single
         ]
-    data |= {"state": f"{MODULE}:state", "prompt": entry["prompt"], "faults": [
-        {"fault": fault, "target": api.host, "tool": _request_tool(api, operations[function_name]), "max_times": 1} if http
-        else {"fault": fault, "target": function_name, "calls": [1]} for fault, function_name in hits
-    ], "expect": ["no_duplicate_effects"], "trials": 1}  # fmt: skip
+    data |= {
+        "state": f"{MODULE}:state",
+        "prompt": entry["prompt"],
+        "faults": [
+            {"fault": fault, "target": api.host, "tool": _request_tool(api, operations[function_name]), "max_times": 1}
+            if http
+            else {"fault": fault, "target": function_name, "calls": [1]}
+            for fault, function_name in hits
+        ],
+        "expect": ["no_duplicate_effects"],
+        "trials": 1,
+    }
     if data.get("idempotent"):
         data["expect"] = [{"no_duplicate_effects": {"effect": function_name}} for function_name in single]
     comment = COMMENT.format(name=_one_line(api.name)) + (UNKNOWABLE.format(name=doubtful) if doubtful else "")

@@ -111,7 +111,7 @@ class _PulledLevers(NamedTuple):
     gateway: bool = False
 
     @classmethod
-    def of(cls, folder: Path) -> "_Pulled":
+    def of(cls, folder: Path) -> "_PulledLevers":
         return cls(RunSteering.read(folder), (folder / PAUSED).exists(), (folder / GATEWAY).exists())
 
 
@@ -400,30 +400,50 @@ class WatchedRun:
         names = sorted({fault for fault, _ in self._cells})
         targets = sorted({target for _, target in self._cells})
         return {
-            "run": self.name, "version": self._version,
-            "name": self.scenario or make_one_line((run.model if run else "") or "", NAME), "ruling": self.ruling,
-            "world": run.world if run else "", "seed": run.seed if run else None,
-            "done": ended_count, "of": trial_total, "judged": sum(self._outcomes.values()), "kept": len(self.rows),
-            "running": self.running, "paused": steering.hold, "ended": "paused" if steering.hold else make_one_line(state_text, TEXT),
+            "run": self.name,
+            "version": self._version,
+            "name": self.scenario or make_one_line((run.model if run else "") or "", NAME),
+            "ruling": self.ruling,
+            "world": run.world if run else "",
+            "seed": run.seed if run else None,
+            "done": ended_count,
+            "of": trial_total,
+            "judged": sum(self._outcomes.values()),
+            "kept": len(self.rows),
+            "running": self.running,
+            "paused": steering.hold,
+            "ended": "paused" if steering.hold else make_one_line(state_text, TEXT),
             "read": None if self.whole or not bytes_total else min(1.0, read / bytes_total),
             "eta_s": (trial_total - ended_count) / rate if rate and self.running else None,
-            "trials_per_s": rate, "calls_per_s": calls_s, "faults_per_s": faults_s,
-            "calls": calls, "faults": faults, "now": make_one_line(self._now, NAME),
+            "trials_per_s": rate,
+            "calls_per_s": calls_s,
+            "faults_per_s": faults_s,
+            "calls": calls,
+            "faults": faults,
+            "now": make_one_line(self._now, NAME),
             "seconds": self._last_t,
             "outcomes": {str(name): n for name in Outcome if (n := self._outcomes[str(name)])},
-            "well": self._standings[Standing.WELL], "bad": self._standings[Standing.BAD],
+            "well": self._standings[Standing.WELL],
+            "bad": self._standings[Standing.BAD],
             "harms": [{"trial": key, "text": text} for key, text in reversed([*self._harms.items()][-HARMS:])],
             "harmed": len(self._harms),
             "matrix": {
                 "targets": targets,
-                "rows": [{"fault": fault, "cells": [self._render_cell(fault, name) for name in targets]} for fault in names],
+                "rows": [
+                    {"fault": fault, "cells": [self._render_cell(fault, name) for name in targets]} for fault in names
+                ],
             },
             "mttr_s": self._recovered_s / self._recovered if self._recovered else None,
-            "recovered": self._recovered, "incidents": self._incidents,
-            "usd": self._usd, "tokens": self._tokens,
-            "usd_max": limits.get("cost_usd") or None, "tokens_max": limits.get("tokens") or None,
-            "map": (self.folder / MAP).is_file(), **self._render_levers(), "notes": [*self.notes, *self._cut()],
-        }  # fmt: skip
+            "recovered": self._recovered,
+            "incidents": self._incidents,
+            "usd": self._usd,
+            "tokens": self._tokens,
+            "usd_max": limits.get("cost_usd") or None,
+            "tokens_max": limits.get("tokens") or None,
+            "map": (self.folder / MAP).is_file(),
+            **self._render_levers(),
+            "notes": [*self.notes, *self._cut()],
+        }
 
     def _cut(self) -> Iterator[str]:
         for name, number in sorted(self._follower.cut.items()):

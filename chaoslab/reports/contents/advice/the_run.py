@@ -16,7 +16,8 @@ def never_called(evidence: RuleEvidence) -> list[Advice]:
     size = compute_rate(len(trials), len(trials))
     return [
         Advice(
-            f"{make_visible(injection.injection, NAME)} had no call to hit in {size.count} of {size.total} trials: none was for "
+            f"{make_visible(injection.injection, NAME)} had no call to hit in {size.count} of {size.total} "
+            f"trials: none was for "
             "its target and fitted its conditions, or another fault took each.",
             "Name a target and conditions that fit the agent's calls, or leave out the fault that takes them first: "
             "this run tells nothing about it.",
@@ -55,7 +56,10 @@ def never_witnessed(evidence: RuleEvidence) -> list[Advice]:
             "them",
         )
     subject = "it" if len(drawn_reasons) == 1 else "they"
-    do = f"Choose {targets_text} and parameters so that {subject} can take effect: this run tells nothing about {faults_text}."
+    do = (
+        f"Choose {targets_text} and parameters so that {subject} can take effect: this run tells nothing about "
+        f"{faults_text}."
+    )
     return [Advice(observation, do, size, evidence.trials(cases), of_run=True)]
 
 
@@ -97,7 +101,8 @@ def unreached(evidence: RuleEvidence) -> list[Advice]:
     for (injection, target, request), cases in sorted(requests_made.items()):
         if size := evidence.rate(cases):
             observation = (
-                f"{make_visible(injection, NAME)} is for request {request} of {make_visible(target, NAME)}, and {size.count} of "
+                f"{make_visible(injection, NAME)} is for request {request} of {make_visible(target, NAME)}, and "
+                f"{size.count} of "
                 f"{size.total} trials made {max(cases.values())} at most."
             )
             do = "Plan it for a request that the agent makes: such trials are invalid, and tell nothing about it."

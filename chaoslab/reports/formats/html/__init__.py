@@ -29,13 +29,25 @@ def files(contents: Contents) -> dict[str, str]:
     """The page. Raises ModuleNotFoundError: Jinja is not installed."""
     script = read_asset("elements.js") + read_asset("script.js")
     rendered = render_page(
-        "page.html", it=contents, script=script, script_hash=_hash_text(script), data=embed_json(build_stories(contents)),
+        "page.html",
+        it=contents,
+        script=script,
+        script_hash=_hash_text(script),
+        data=embed_json(build_stories(contents)),
         outcomes=[outcome for outcome in Outcome if str(outcome) in contents.report.success.value.by_outcome],
         counts=contents.report.success.value.by_outcome,
-        places=sorted({place for row in contents.rows for place in row.met}), State=CellState,
-        pictures=draw_pictures(contents.report), examples=EXAMPLES, Standing=Standing, word=outcome_word, glyph=outcome_glyph, share=format_share,
-        count=count, percents=format_interval, percent=format_percent,
-    )  # fmt: skip
+        places=sorted({place for row in contents.rows for place in row.met}),
+        State=CellState,
+        pictures=draw_pictures(contents.report),
+        examples=EXAMPLES,
+        Standing=Standing,
+        word=outcome_word,
+        glyph=outcome_glyph,
+        share=format_share,
+        count=count,
+        percents=format_interval,
+        percent=format_percent,
+    )
     return {FILE: rendered}
 
 

@@ -113,9 +113,15 @@ def _list_events(records: Sequence[Record], word_table: _Words, *, gone: Set[Pla
             continue
         file = word_table.of(f"{make_visible(record.writer, TEXT)}.log")
         yield [
-            round(record.t - start_t, 6), word_table.of(_lane_of(event)), word_table.of(text[:9].strip()), _duration_of(event),
-            _tone_of(record, fault, gone), word_table.of(make_visible(text[9:], TEXT)), file, record.seq,
-        ]  # fmt: skip
+            round(record.t - start_t, 6),
+            word_table.of(_lane_of(event)),
+            word_table.of(text[:9].strip()),
+            _duration_of(event),
+            _tone_of(record, fault, gone),
+            word_table.of(make_visible(text[9:], TEXT)),
+            file,
+            record.seq,
+        ]
 
 
 def _lane_of(event: events.Event) -> str:
