@@ -23,7 +23,7 @@ CASES: list[tuple[list[str], str]] = [
     *((["faults", "check", "--jobs", each], f"argument --jobs: {each} should be a whole number from 1 to 1024")
       for each in ("0", "-1", "x", "99999")),
     (["faults", "check", "--calls", "2"], "argument --calls: 2 should be a whole number from 3 to 1000000000"),
-    (["faults", ""], "no fault is called '': known are auth_error"),
+    (["faults", ""], "no fault is called '': known are agent_dies, auth_error"),
     *((["demo", "--chaos-level", each], f"argument --chaos-level: {each or repr('')} should be a number from 0 to 10")
       for each in ("11", "x", "nan", "")),
     *((["run", f"--{name}", ""], f"argument --{name}: {EMPTY}")

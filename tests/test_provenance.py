@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab.record.provenance import ABSENT, OTHERS, OWN, changed, changes, code, revision
+from chaoslab.record.provenance import ABSENT, OTHERS, OWN, changed, changes, code, digest_changes, revision
 from chaoslab.record.runs import Run, revision_of
 
 
@@ -77,10 +77,12 @@ def test_what_is_changed_and_not_committed_is_told_by_a_digest(tmp_path: Path, m
     git = ["git", "-c", "user.name=n", "-c", "user.email=n@x.test"]
     for words in (["init", "--quiet"], ["add", "."], ["commit", "--quiet", "--message", "first"]):
         subprocess.run([*git, *words], check=True)
+    digest_changes.cache_clear()
     assert changes() == ""
     found = set()
     for text in ("A = 2\n", "A = 3\n"):
         helper.write_text(text)
+        digest_changes.cache_clear()  # as in a process of its own
         found.add(changes())
         made = Run.create(tmp_path / f"logs{text[4]}", now="2026-06-01T09:00:00Z", name="v1-any")
         assert revision_of(made.folder, "changed") in found

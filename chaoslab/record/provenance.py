@@ -6,6 +6,7 @@ import os
 import platform
 import re
 import subprocess
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -46,8 +47,12 @@ def changes(*, but: Path | None = None) -> str:
     empty if nothing is, or Git cannot tell. New files that Git does not know count for nothing. `but`: a file whose
     changes do not count."""
     root = next((place for place in (Path.cwd(), *Path.cwd().parents) if (place / ".git").exists()), None)
-    if root is None:
-        return ""
+    return "" if root is None else digest_changes(root, but)
+
+
+@cache  # once a process, which runs the code that it has loaded; and a work tree may be large
+def digest_changes(root: Path, but: Path | None) -> str:
+    """The same for the work tree with this root."""
     more = [] if but is None else ["--", ".", f":(exclude){os.path.relpath(but.absolute(), root)}"]
     # Both places are named, since a hook of Git has others of its own in the environment.
     git = ["git", f"--git-dir={root / '.git'}", f"--work-tree={root}"]

@@ -54,7 +54,8 @@ OPTIONAL: dict[str, st.SearchStrategy[Any]] = {
     "deadline": st.sampled_from(["2h", 3600]), "isolate": st.just("fork"), "elsewhere": st.just("unreachable"),
     "calls_max": st.integers(1, 100), "judge": st.just("model") | dotted,
     "says": st.just({"refund": {"done": "refunded", "undone": "could not"}}) | dotted, "anyway": st.booleans(),
-    "undoes": st.just({"refund": "charge"}), "idempotent": st.just(["refund"]), "ordered": st.booleans(),
+    "undoes": st.just({"refund": "charge"}), "resume_with": dotted,
+    "idempotent": st.just(["refund"]), "ordered": st.booleans(),
     "secret_names": st.just(["x-shop-pass", "-csrf"]),
     "limits": st.just([{"share": "10%", "faults": 5}]),
     "now": st.just("2026-06-01T09:00:00Z"), "order": st.just("seeded"),
@@ -114,6 +115,8 @@ def said(data: dict[str, Any]) -> Any:
         made = made.state(data["state"])
     if "judge" in data:
         made = made.judge(data["judge"])
+    if "resume_with" in data:
+        made = made.resume_with(data["resume_with"])
     for turn in data.get("turns", [data["prompt"]] if "prompt" in data else []):
         one: dict[str, Any] = {"say": turn} if isinstance(turn, str) else dict(turn)
         made = made.reply(one.pop("reply"), **one) if "reply" in one else made.ask(one.pop("say"), **one)
@@ -151,7 +154,7 @@ def said(data: dict[str, Any]) -> Any:
 
 
 def test_every_key_is_tried() -> None:
-    assert {*OPTIONAL, *CHOICES, "name", "effects", "turns_max"} == set(ScenarioSpec.model_fields)
+    assert {*OPTIONAL, *CHOICES, "name", "effects", "turns_max", "resumes"} == set(ScenarioSpec.model_fields)
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)

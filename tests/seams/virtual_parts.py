@@ -16,6 +16,7 @@ from chaoslab.core.exchange import Reply
 from chaoslab.core.plan import Plan
 from chaoslab.model.prices import cost_usd
 from chaoslab.record.history import History
+from chaoslab.record.provenance import changes
 from chaoslab.record.runs import Run
 from chaoslab.seams.http.seam import HttpSeam
 from chaoslab.seams.http.tags import Target
@@ -28,6 +29,8 @@ from chaoslab.worlds.virtual.world import World
 from tests.seams.lab_parts import NOW, Heard, get
 
 T = TypeVar("T")
+
+changes()  # kept from here on: a run notes it, and a virtual world starts no process that could ask Git
 
 
 def virtually(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
