@@ -32,10 +32,10 @@ class AskedAgent:
             chosen = settings.load(options.settings)
             from_settings(chosen)
             file = options.prompts or (Path(chosen.prompts) if chosen.prompts else prompts.FILE)
-            asked = prompts.load(file)
+            loaded_prompts = prompts.load(file)
             config = configuration.load(options.config or configuration.FILE, **hosts)
             model.check(chosen, options.settings)
         except (SettingError, LookupError) as error:
             refuse(error)
             return None
-        return cls(chosen, config, file, asked)
+        return cls(chosen, config, file, loaded_prompts)

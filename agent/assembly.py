@@ -27,8 +27,8 @@ from chaoslab.seams.http.tags import Target
 
 def targets(services: Mapping[str, ServiceSpec], config: Config, ports: Ports, chosen: Settings) -> dict[str, Target]:
     """The agent's targets, by name."""
-    found = {name: of_service(service, config, ports, chosen) for name, service in services.items()}
-    return {**found, MODEL: of_model(config, ports, chosen)}
+    targets_by_name = {name: of_service(service, config, ports, chosen) for name, service in services.items()}
+    return {**targets_by_name, MODEL: of_model(config, ports, chosen)}
 
 
 def of_service(service: ServiceSpec, config: Config, ports: Ports, chosen: Settings) -> Target:
@@ -53,18 +53,18 @@ def upstream(url: str) -> str:
     return f"{parts.hostname}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
 
 
-def check(asked: Sequence[Prompt], file: Path, services: Iterable[ServiceSpec]) -> None:
+def check(prompts: Sequence[Prompt], file: Path, services: Iterable[ServiceSpec]) -> None:
     """Raises SettingError if a prompt states something that these services can neither tell nor do."""
     tools = [tool for service in services for tool in service.tools]
     schemas = {tool.name: schema(tool) for tool in tools}
-    check_stated(asked, file, tools=schemas, effects=[tool.effect for tool in tools if tool.effect])
+    check_stated(prompts, file, tools=schemas, effects=[tool.effect for tool in tools if tool.effect])
 
 
-def started(chosen: Settings, plan: Plan, asked: Sequence[Prompt], trials: int, now: str) -> RunStarted:
+def started(chosen: Settings, plan: Plan, prompts: Sequence[Prompt], trials: int, now: str) -> RunStarted:
     """The first event of a run, which is enough to replay it."""
     return RunStarted(
         seed=chosen.seed, settings=chosen.shown(), plan=plan.to_json(), prompts=trials, now=now,
-        model=chosen.model_name, world=chosen.world, asked=as_data(asked), code=code(),
+        model=chosen.model_name, world=chosen.world, asked=as_data(prompts), code=code(),
     )  # fmt: skip
 
 

@@ -45,44 +45,53 @@ class MakesTwins(Protocol):
     """`chaoslab.lab.twins.twins`, which stands above this part."""
 
     def __call__(
-        self, chosen: Settings, config: Config, asked: Sequence[prompts.Prompt], file: Path,
+        self, chosen: Settings, config: Config, prompt_list: Sequence[prompts.Prompt], file: Path,
         tell: Callable[[str], None], /,
     ) -> contextlib.AbstractContextManager[TwinOf]: ...  # fmt: skip
 
 
-def run(options: argparse.Namespace, asked: AskedAgent, twins: MakesTwins) -> tuple[int, Path | None]:
+def run(options: argparse.Namespace, asked_agent: AskedAgent, twins: MakesTwins) -> tuple[int, Path | None]:
     """Runs the command. Returns its exit code (0 after all prompts, 2 for invalid input, 3 if the lab failed, 130 if
     interrupted) and the folder of its run, if there is one."""
     try:
-        begun = (
+        new_run = (
             Run.open(options.logs, options.run)
             if options.run
-            else Run.create(options.logs, now=asked.chosen.now, folder=options.new_run, writers=WRITERS)
+            else Run.create(options.logs, now=asked_agent.chosen.now, folder=options.new_run, writers=WRITERS)
         )
     except (SettingError, LookupError) as error:
         return refuse(error), None
     except OSError as error:
         print(f"{error.filename or options.logs}: {error.strerror or error}", file=sys.stderr)
         return 2, None
-    return _code_of(options, asked, twins, begun), begun.folder
+    return _run_to_code(options, asked_agent, twins, new_run), new_run.folder
 
 
-def _code_of(options: argparse.Namespace, asked: AskedAgent, twins: MakesTwins, begun: Run) -> int:
+def _run_to_code(options: argparse.Namespace, asked_agent: AskedAgent, twins: MakesTwins, new_run: Run) -> int:
     """Carries the run out; returns the exit code."""
     keep_tracing_off()
-    told = bytearray()
+    lifeline_message = bytearray()
     try:
         with (
             Interrupts() as interrupts,
-            twins(asked.chosen, asked.config, asked.prompts, asked.file, _warn) as twin_of,
+            twins(asked_agent.chosen, asked_agent.config, asked_agent.prompts, asked_agent.file, _warn) as twin_of,
             asyncio.Runner() as runner,
         ):
             if options.lifeline:
                 from chaoslab.base.lifeline import end_with_stdin
 
-                told = end_with_stdin()
+                lifeline_message = end_with_stdin()
             return runner.run(
-                _main(asked, begun, twin_of, options.state, system, told, interrupts, reported=options.report)
+                _run_session(
+                    asked_agent,
+                    new_run,
+                    twin_of,
+                    options.state,
+                    system,
+                    lifeline_message,
+                    interrupts,
+                    reported=options.report,
+                )
             )
     except SettingError as error:
         return refuse(error)
@@ -93,22 +102,29 @@ def _code_of(options: argparse.Namespace, asked: AskedAgent, twins: MakesTwins, 
         print(f"the lab is down: {explain(options.state, error)}", file=sys.stderr)
         return LAB_DOWN
     except (asyncio.CancelledError, KeyboardInterrupt):
-        if told:
-            print(f"the lab is down: {told.decode()}", file=sys.stderr)
-        return LAB_DOWN if told else interrupted()
+        if lifeline_message:
+            print(f"the lab is down: {lifeline_message.decode()}", file=sys.stderr)
+        return LAB_DOWN if lifeline_message else interrupted()
 
 
 def _warn(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-async def _main(
-    given: AskedAgent, run: Run, twin_of: TwinOf, state: Path, clock: Clock, told: bytearray, interrupts: Interrupts,
-    *, reported: bool,
-) -> int:  # fmt: skip
-    """Sets up the session and runs it. `told`: the supervisor's message if the lab is down. `reported`: a report
-    follows."""
-    chosen, config, asked = given.chosen, given.config, given.prompts
+async def _run_session(
+    asked_agent: AskedAgent,
+    run: Run,
+    twin_of: TwinOf,
+    state: Path,
+    clock: Clock,
+    lifeline_message: bytearray,
+    interrupts: Interrupts,
+    *,
+    reported: bool,
+) -> int:
+    """Sets up the session and runs it. `lifeline_message`: the supervisor's message if the lab is down. `reported`:
+    a report follows."""
+    chosen, config, prompt_list = asked_agent.chosen, asked_agent.config, asked_agent.prompts
     ports = Ports(chosen.base_port or BASE_PORT)
     manager = f"http://{config.manager_host}:{ports.manager}"
     task = asyncio.current_task()
@@ -118,7 +134,7 @@ async def _main(
         nobody = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # it speaks HTTP alone; to read certificates takes 50 ms
         plain = await stack.enter_async_context(httpx.AsyncClient(timeout=5, trust_env=False, verify=nobody))
         services = await discover(plain, config, ports)
-        assembly.check(asked, given.file, services.values())
+        assembly.check(prompt_list, asked_agent.file, services.values())
         targets = assembly.targets(services, config, ports, chosen)
         await check_versions(plain, targets, manager, digests(chosen))
         plan = from_settings(chosen)
@@ -140,7 +156,7 @@ async def _main(
             print(f"run {run.name}: its report will be {run.folder}/report.html, also after Ctrl-C", flush=True)
         lanes = Lanes(state, run.name, clock=clock, healthy=lambda: _health(plain, manager), poll_s=config.poll_s)
         stack.callback(lanes.close)
-        progress = SessionProgress(chosen.trials_of(len(asked)))
+        progress = SessionProgress(chosen.trials_of(len(prompt_list)))
         processes = None
         if plan.of_process:
             requests = stack.enter_context(contextlib.closing(OutageRequests(state, run.name, clock=clock)))
@@ -159,27 +175,29 @@ async def _main(
             chosen, config, run, seam, toolbox, assembly.graph(chosen, targets[MODEL].url, client, toolbox), info,
             agent_log, clock, progress, change_plan=change_plan,
         )  # fmt: skip
-        shown = display.choose(run.folder)
-        started = assembly.started(chosen, plan, asked, progress.prompts, run.now)
-        return await _watched(session, started, asked, twin_of, shown, config, control, run, told)
+        run_display = display.choose(run.folder)
+        started = assembly.started(chosen, plan, prompt_list, progress.prompts, run.now)
+        return await _run_watched(
+            session, started, prompt_list, twin_of, run_display, config, control, run, lifeline_message
+        )
 
 
-async def _watched(
-    session: Session, started: RunStarted, asked: list[prompts.Prompt], twin_of: TwinOf,
-    shown: display.Plain | display.Live, config: Config, control: Control, run: Run, told: bytearray,
+async def _run_watched(
+    session: Session, started: RunStarted, prompt_list: list[prompts.Prompt], twin_of: TwinOf,
+    run_display: display.Plain | display.Live, config: Config, control: Control, run: Run, lifeline_message: bytearray,
 ) -> int:  # fmt: skip
     """Runs the session with its display. The end of a begun run is logged before anything that may be slow or fail,
     since stopping a container ends in a kill."""
-    screen = asyncio.ensure_future(shown.watch(config.progress_s))
+    screen = asyncio.ensure_future(run_display.watch(config.progress_s))
     reason, code = "done", 0
     session.info.write(started)
     try:
-        await session.run(asked, twin_of)
-        await _settled(control, run.name, session.clock)
+        await session.run(prompt_list, twin_of)
+        await _wait_until_settled(control, run.name, session.clock)
     except asyncio.CancelledError:
-        if told:
+        if lifeline_message:
             reason = "lab_down"
-            raise LabDown(told.decode()) from None
+            raise LabDown(lifeline_message.decode()) from None
         reason, code = "interrupted", INTERRUPTED
     except (LabDown, LogLost, sqlite3.Error):
         reason = "lab_down"
@@ -199,7 +217,7 @@ async def _watched(
     return code
 
 
-async def _settled(control: Control, run: str, clock: Clock) -> None:
+async def _wait_until_settled(control: Control, run: str, clock: Clock) -> None:
     """Waits until the manager has logged the result of the last lane. Raises LabDown: it could not, or there is no
     manager."""
     began_s = clock.monotonic()
@@ -225,9 +243,9 @@ async def _open(
         await clock.asleep(0.1)
     control.open_run(run.name, plan=plan, targets={name: assembly.upstream(t.url) for name, t in targets.items()})
     try:
-        while (found := control.run_state(run.name))[0] != "ready":
-            if found[0] in ("failed", "missing"):
-                raise LabDown(found[1] or "the manager has forgotten the run")
+        while (state_and_reason := control.run_state(run.name))[0] != "ready":
+            if state_and_reason[0] in ("failed", "missing"):
+                raise LabDown(state_and_reason[1] or "the manager has forgotten the run")
             if clock.monotonic() - began_s > READY_S:
                 raise LabDown((await healthy()).trouble or "the proxy manager does not make the run's lanes")
             await clock.asleep(0.005)
@@ -240,7 +258,7 @@ async def _open(
 async def _health(plain: httpx.AsyncClient, manager: str) -> Health:
     """The lab's health by the manager; a missing manager is a trouble too."""
     try:
-        said = (await plain.get(f"{manager}/health", timeout=HEALTH_S)).json()
-        return Health(str(said["trouble"]), int(said["epoch"]), bool(said["recovering"]))
+        report = (await plain.get(f"{manager}/health", timeout=HEALTH_S)).json()
+        return Health(str(report["trouble"]), int(report["epoch"]), bool(report["recovering"]))
     except (httpx.HTTPError, ValueError, KeyError) as error:
         return Health(f"no proxy manager answers at {manager} ({error or type(error).__name__})")

@@ -71,17 +71,17 @@ class Config(BaseModel):
         return self.tools_host.replace("{service}", service)
 
 
-def blamed(error: ValidationError, *models: type[BaseModel]) -> str:
+def describe_first_error(error: ValidationError, *models: type[BaseModel]) -> str:
     """pydantic's first error as one line: the place in the file, and the correct form."""
     errors = error.errors()
     first = next(
-        (one for one in errors if one["type"] == "extra_forbidden"), errors[0]
+        (problem for problem in errors if problem["type"] == "extra_forbidden"), errors[0]
     )  # a misspelt name is also missing
-    place = ".".join(str(part) for part in first["loc"])
+    key_path = ".".join(str(key) for key in first["loc"])
     if first["type"] == "extra_forbidden":
-        known = {name for model in models for name in model.model_fields}
-        return f"{place} is not known: {did_you_mean(str(first['loc'][-1]), known)}"
-    return f"{place or 'the file'}: {first['msg'].removeprefix('Value error, ')}"
+        field_names = {name for model in models for name in model.model_fields}
+        return f"{key_path} is not known: {did_you_mean(str(first['loc'][-1]), field_names)}"
+    return f"{key_path or 'the file'}: {first['msg'].removeprefix('Value error, ')}"
 
 
 def load(path: Path = FILE, **hosts: str | None) -> Config:
@@ -95,7 +95,7 @@ def load(path: Path = FILE, **hosts: str | None) -> Config:
     except Unreadable as error:
         raise SettingError(f"{path} {error}; it should be a file like agent/config.json") from None
     except ValidationError as error:
-        raise SettingError(f"{path}: {blamed(error, Config, RealService)}") from None
+        raise SettingError(f"{path}: {describe_first_error(error, Config, RealService)}") from None
     for name in config.services:
         if name not in SERVICES:
             raise SettingError(f"{path}: services: no service is called '{name}': {did_you_mean(name, SERVICES)}")

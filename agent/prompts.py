@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from chaoslab.agent.config import blamed
+from chaoslab.agent.config import describe_first_error
 from chaoslab.base.files import Unreadable, read_json
 from chaoslab.base.registry import did_you_mean
 from chaoslab.config.settings import SettingError
@@ -70,11 +70,11 @@ class Prompt(BaseModel):
         """The conversation; None for one prompt."""
         if not self.turns and not self.user:
             return None
-        made = [
-            each if isinstance(each, str) else turn(each.say, reply=each.reply, after_s=each.after_s)
-            for each in self.turns or [self.prompt]
+        turn_list = [
+            item if isinstance(item, str) else turn(item.say, reply=item.reply, after_s=item.after_s)
+            for item in self.turns or [self.prompt]
         ]
-        return turns(*made, user=self.user or None, turns_max=self.turns_max)
+        return turns(*turn_list, user=self.user or None, turns_max=self.turns_max)
 
     @property
     def text(self) -> str:
@@ -82,12 +82,14 @@ class Prompt(BaseModel):
         return str(self.conversation or self.prompt)
 
     @classmethod
-    def of(cls, asked: str | Conversation, **stated: Any) -> "Prompt":
-        """The prompt that asks this. `stated`: facts and effects."""
-        if isinstance(asked, str):
-            return cls(prompt=asked, **stated)
-        user = {"user": dict(asked.user.reply), "turns_max": asked.turns_max} if asked.user else {}
-        return cls.model_validate({"turns": [_turn(each) for each in asked.turns], **user, **stated})
+    def of(cls, content: str | Conversation, **statements: Any) -> "Prompt":
+        """The prompt that asks this. `statements`: facts and effects."""
+        if isinstance(content, str):
+            return cls(prompt=content, **statements)
+        user = {"user": dict(content.user.reply), "turns_max": content.turns_max} if content.user else {}
+        return cls.model_validate(
+            {"turns": [_turn(conversation_turn) for conversation_turn in content.turns], **user, **statements}
+        )
 
     def asking(self, conversation: Conversation) -> "Prompt":
         """The same prompt with another conversation."""
@@ -113,19 +115,19 @@ def load(path: Path = FILE) -> list[Prompt]:
         try:
             prompts.append(Prompt.model_validate({"prompt": entry} if isinstance(entry, str) else entry))
         except ValidationError as error:
-            wrong = blamed(error, Prompt, Lookup, PromptTurn).removeprefix("the file: ")
+            wrong = describe_first_error(error, Prompt, Lookup, PromptTurn).removeprefix("the file: ")
             raise SettingError(f"PROMPTS={path}, prompt {number}: {wrong}") from None
         if not prompts[-1].text.strip():
             raise SettingError(f"PROMPTS={path}, prompt {number}: prompt: it is empty")
     return prompts
 
 
-def _turn(given: Turn) -> Any:
+def _turn(conversation_turn: Turn) -> Any:
     """The turn as the file has it."""
-    after = {"after_s": given.after_s} if given.after_s else {}
-    if given.reply:
-        return {"reply": dict(given.reply), **after}
-    return {"say": given.say, **after} if after else given.say
+    after = {"after_s": conversation_turn.after_s} if conversation_turn.after_s else {}
+    if conversation_turn.reply:
+        return {"reply": dict(conversation_turn.reply), **after}
+    return {"say": conversation_turn.say, **after} if after else conversation_turn.say
 
 
 def as_data(prompts: Sequence[Prompt]) -> list[Any]:
@@ -148,7 +150,9 @@ def check_stated(
             try:
                 tools[fact.tool].model_validate(fact.arguments)
             except ValidationError as error:
-                raise SettingError(f"{at_prompt}: facts: {fact.tool}: {blamed(error, tools[fact.tool])}") from None
+                raise SettingError(
+                    f"{at_prompt}: facts: {fact.tool}: {describe_first_error(error, tools[fact.tool])}"
+                ) from None
         for effect in prompt.effects:
             name = str(effect.get("effect", ""))
             if name not in effects:
@@ -171,11 +175,11 @@ def dated(value: Any, now: datetime) -> Any:
 
 def at(value: Any, path: str) -> Any:
     """The value at a path such as `items.0.summary` of a reply; None if there is none."""
-    for part in path.split("."):
-        if isinstance(value, list) and _INDEX.fullmatch(part) and int(part) < len(value):
-            value = value[int(part)]
+    for key in path.split("."):
+        if isinstance(value, list) and _INDEX.fullmatch(key) and int(key) < len(value):
+            value = value[int(key)]
         elif isinstance(value, dict):
-            value = value.get(part)
+            value = value.get(key)
         else:
             return None
     return value

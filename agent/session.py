@@ -99,17 +99,19 @@ class Session:
     async def _steered(self, trial: TrialId) -> None:
         """Does what is asked of the run before its next trial: it waits, ends as by Ctrl-C, takes other chances, or
         switches faults off or on."""
-        while (asked := RunSteering.read(self.run_of.folder)).hold and not asked.stop:
+        while (wanted_steering := RunSteering.read(self.run_of.folder)).hold and not wanted_steering.stop:
             await self.clock.asleep(LOOK_S)
-        if asked.stop:
+        if wanted_steering.stop:
             raise asyncio.CancelledError
-        changed = {name: chance for name, chance in asked.chances.items() if self._chances.get(name) != chance}
+        changed = {
+            name: chance for name, chance in wanted_steering.chances.items() if self._chances.get(name) != chance
+        }
         for name, chance in changed.items():
             was = self._chances.get(name, getattr(self.settings, name.lower()))
             self._chances[name] = chance
             self.info.write(events.ChanceSet(setting=name, was=was, chance=chance), trial=trial.key)
-        if changed or asked.off != self._off:
-            self._off = asked.off
+        if changed or wanted_steering.off != self._off:
+            self._off = wanted_steering.off
             fields: dict[str, Any] = {name.lower(): chance for name, chance in self._chances.items()}
             self.change_plan(from_settings(replace(self.settings, **fields)).without(self._off))
         if self._off:
@@ -117,13 +119,13 @@ class Session:
 
     def finish(self, reason: str) -> None:
         """Logs the end of the run."""
-        done = self.progress
+        progress = self.progress
         seconds = round(self.clock.monotonic() - self.began_s, 6)
         self.info.write(
             events.RunFinished(
-                received=done.prompts,
-                processed=done.processed,
-                succeeded=done.succeeded,
+                received=progress.prompts,
+                processed=progress.processed,
+                succeeded=progress.succeeded,
                 duration_s=seconds,
                 reason=reason,
                 lines=counted(self.run_of.folder),
@@ -145,8 +147,8 @@ class Session:
         if twin is not None:
             started = replace(started, twin=twin.answer, twin_s=twin.seconds, twin_calls=twin.calls)
         elif [] in facts:
-            asked = zip(prompt.facts, facts, strict=True)
-            tool = next(fact.tool for fact, known in asked if isinstance(fact, Lookup) and not known)
+            fact_pairs = zip(prompt.facts, facts, strict=True)
+            tool = next(fact.tool for fact, value in fact_pairs if isinstance(fact, Lookup) and not value)
             started = replace(started, incomparable=f"a stated fact could not be looked up by {tool}")
         self.info.write(started, trial=trial.key)
         with self.seam.trial(trial) as episode:
@@ -167,35 +169,35 @@ class Session:
             self.info.write(event, trial=trial.key)
 
         talk = Talk(conversation, note, episode.requests, episode.memory, self.clock)
-        state, most = self.graph_input("", now), 0
+        state, attempts_max = self.graph_input("", now), 0
         state["messages"].pop()
-        while (words := talk.next()) is not None:
+        while (message := talk.next()) is not None:
             if talk.wait_s:
                 await self.clock.asleep(talk.wait_s)
-            talk.begin(words)
-            outcome = await self._tries({"messages": [*state["messages"], ("user", words)]}, trial, episode)
-            most = self._attempts = max(most, self._attempts)
+            talk.begin(message)
+            outcome = await self._tries({"messages": [*state["messages"], ("user", message)]}, trial, episode)
+            attempts_max = self._attempts = max(attempts_max, self._attempts)
             if outcome.error_type != "none":
                 return outcome
             state = {"messages": outcome.messages}
             talk.answered(outcome.answer)
         return _Outcome(talk.whole, "none")
 
-    async def _tries(self, asked: dict[str, Any], trial: TrialId, episode: TrialState) -> _Outcome:
+    async def _tries(self, graph_input: dict[str, Any], trial: TrialId, episode: TrialState) -> _Outcome:
         """Asks the agent, again if it fails, up to the limit."""
         outcome = _Outcome("", "none")
         for attempt in range(1, self.settings.resilience["prompt_limit"] + 2):
             self._attempts = attempt
-            outcome = await self._attempt(asked, trial, episode)
+            outcome = await self._attempt(graph_input, trial, episode)
             if outcome.error_type == "none":
                 break
             episode.requests.restart_prompt()
         return outcome
 
-    def hung(self, trial: TrialId, prompt: Prompt, why: str, *, began_s: float, began: bool = True) -> None:
-        """Ends a trial that would never have ended by itself. `why`: a report on the waiting threads and tasks.
+    def hung(self, trial: TrialId, prompt: Prompt, report: str, *, began_s: float, began: bool = True) -> None:
+        """Ends a trial that would never have ended by itself. `report`: a report on the waiting threads and tasks.
         `began`: its events so far are written; those of a trial that ended with its process are lost."""
-        outcome = _Outcome("", HUNG, why[:4000])
+        outcome = _Outcome("", HUNG, report[:4000])
         if not began:
             self._attempts = 1
             self.info.write(
@@ -248,19 +250,19 @@ class Session:
         system = SYSTEM.format(day=now.strftime("%A %Y-%m-%d"), time=now.strftime("%H:%M"))
         return {"messages": [("system", system), ("user", prompt)]}
 
-    async def _attempt(self, asked: dict[str, Any], trial: TrialId, episode: TrialState) -> _Outcome:
+    async def _attempt(self, graph_input: dict[str, Any], trial: TrialId, episode: TrialState) -> _Outcome:
         from langgraph.errors import GraphRecursionError
 
         episode.stopped_by = None
         start, began_s = self.clock.utc(), self.clock.monotonic()
         try:
             # A model call and a tool step take one step of the graph each.
-            result = await self.graph.ainvoke(asked, {"recursion_limit": 2 * self.config.steps_max})
+            result = await self.graph.ainvoke(graph_input, {"recursion_limit": 2 * self.config.steps_max})
             outcome = replace(_read(result["messages"][-1]), messages=result["messages"])
         except GraphRecursionError:
             outcome = _Outcome("", "loop", f"stopped after {self.config.steps_max} model calls")
         except Exception as error:  # noqa: BLE001 - any error of an agent fails its prompt, not the run
-            outcome = _Outcome("", _error_type(error), _told(error)[:500])
+            outcome = _Outcome("", _error_type(error), _describe_error(error)[:500])
             if outcome.error_type == "model" and episode.stopped_by is not None:
                 outcome = _Outcome("", BUDGET, f"stopped by {episode.stopped_by.named(setting=True)}")
         for down in (self.seam.lanes.down, self.info.lost, self.agent_log.lost):
@@ -269,15 +271,15 @@ class Session:
         task = asyncio.current_task()
         if task is not None and task.cancelling():  # an agent may swallow an interrupt
             raise asyncio.CancelledError("the agent has swallowed it")
-        self._tried(trial, asked["messages"][-1][1], outcome, start, began_s)
+        self._tried(trial, graph_input["messages"][-1][1], outcome, start, began_s)
         return outcome
 
-    def _tried(self, trial: TrialId, words: str, outcome: _Outcome, start: datetime, began_s: float) -> None:
+    def _tried(self, trial: TrialId, prompt_text: str, outcome: _Outcome, start: datetime, began_s: float) -> None:
         seconds = round(self.clock.monotonic() - began_s, 6)
         self.agent_log.write(
             events.PromptAttempt(
                 prompt_index=trial.prompt,
-                prompt=words,
+                prompt=prompt_text,
                 response=outcome.answer,
                 status="ok" if outcome.error_type == "none" else "error",
                 start_time=iso(start),
@@ -323,14 +325,16 @@ def _error_type(error: Exception) -> str:
     return "model" if in_sdk or type(error).__module__.startswith("groq") else "agent"
 
 
-def _told(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     """The error as text: an SDK's error with its cause, or the failure to use a reply."""
-    said = f"{type(error).__name__}: {error}"
+    error_text = f"{type(error).__name__}: {error}"
     if type(error).__module__.startswith("groq"):
         return _printable(
-            f"{said} ({error.__cause__})" if error.__cause__ and not hasattr(error, "status_code") else said
+            f"{error_text} ({error.__cause__})" if error.__cause__ and not hasattr(error, "status_code") else error_text
         )
-    return _printable(f"the model's reply could not be used: {said}" if _error_type(error) == "model" else said)
+    return _printable(
+        f"the model's reply could not be used: {error_text}" if _error_type(error) == "model" else error_text
+    )
 
 
 def _printable(text: str) -> str:

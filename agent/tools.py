@@ -31,36 +31,38 @@ AGAIN = {408, 425, 429, 500, 502, 503, 504}
 
 async def discover(client: httpx.AsyncClient, config: Config, ports: Ports) -> dict[str, ServiceSpec]:
     """The description of each service, from its `GET /tools`. Raises SettingError: a service does not answer."""
-    found = {}
+    services = {}
     for name in SERVICES:
         url = f"http://{config.host_of(name)}:{ports.service(name)}/tools"
         try:
-            found[name] = ServiceSpec.from_json((await client.get(url)).raise_for_status().json())
+            services[name] = ServiceSpec.from_json((await client.get(url)).raise_for_status().json())
         except (httpx.HTTPError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise SettingError(
                 f"{name} does not say what it offers at {url} ({error}): is `chaoslab tools` running?"
             ) from None
-    return found
+    return services
 
 
 async def check_versions(
-    client: httpx.AsyncClient, targets: Mapping[str, Target], manager: str, own: Mapping[str, str]
+    client: httpx.AsyncClient, targets: Mapping[str, Target], manager: str, own_digests: Mapping[str, str]
 ) -> None:
-    """Compares the version of each part with the agent's `own` (`part_version.digests`). A part that tells none is
+    """Compares the version of each part with the agent's `own_digests` (`part_version.digests`). A part that tells
+    none is
     nobody of this lab. Raises SettingError: some differ, as after an edit between two starts; it names them."""
     places = {name: target.url for name, target in targets.items() if not target.recorded} | {"proxy manager": manager}
 
     async def ask(url: str) -> Mapping[str, str]:
         try:
-            found = (await client.get(f"{url}/health")).json()["digests"]
+            digests = (await client.get(f"{url}/health")).json()["digests"]
         except (httpx.HTTPError, ValueError, KeyError, TypeError):
             return {}
-        return found if isinstance(found, dict) else {}
+        return digests if isinstance(digests, dict) else {}
 
-    told = await asyncio.gather(*map(ask, places.values()))
-    if found := differences(own, dict(zip(places, told, strict=True))):
+    replies = await asyncio.gather(*map(ask, places.values()))
+    if differing := differences(own_digests, dict(zip(places, replies, strict=True))):
         raise SettingError(
-            f"the parts of this lab differ, and a run would be of no version: {', '.join(found)} than the agent; start "
+            f"the parts of this lab differ, and a run would be of no version: {', '.join(differing)} than the "
+            f"agent; start "
             "them anew (in containers: docker compose up --force-recreate)"
         )
 
@@ -107,10 +109,10 @@ class Toolbox:
             handle_validation_error=lambda error: f"Error: bad arguments for {tool.name}: {error}",
         )
 
-    async def use(self, service: ServiceSpec, tool: ToolSpec, given: Mapping[str, Any]) -> str:
+    async def use(self, service: ServiceSpec, tool: ToolSpec, raw_arguments: Mapping[str, Any]) -> str:
         """The result as text for the model. Raises ToolException: every attempt failed; its message is for the
         model."""
-        arguments = {key: value for key, value in given.items() if value is not None}
+        arguments = {key: value for key, value in raw_arguments.items() if value is not None}
         try:
             json.dumps(arguments, ensure_ascii=False).encode()
         except UnicodeEncodeError:
@@ -128,12 +130,12 @@ class Toolbox:
             )
 
         outcome, resilience = _Outcome(""), self.settings.resilience
-        for left in range(resilience["tool_limit"], -1, -1):
+        for retries_left in range(resilience["tool_limit"], -1, -1):
             attempt = request.next_attempt()
             outcome = await self._attempt(service, tool, arguments, request, attempt, trial)
-            if outcome.ok or not outcome.again or not left:
+            if outcome.ok or not outcome.again or not retries_left:
                 break
-            tries = resilience["tool_limit"] - left
+            tries = resilience["tool_limit"] - retries_left
             wait_s = min(max(outcome.wait_s, self.config.retry_wait_s * 2**tries), self.config.retry_after_max_s)
             self._write(trial, events.Retry(at=at(attempt), tool=tool.name, wait_s=wait_s, reason=outcome.text))
             await self.clock.asleep(wait_s)
@@ -151,42 +153,43 @@ class Toolbox:
         self, service: ServiceSpec, tool: ToolSpec, arguments: Mapping[str, Any], request: Request, attempt: int,
         trial: TrialState, *, direct: bool = False,
     ) -> _Outcome:  # fmt: skip
-        asked = RequestTag(request, attempt, dict(arguments), direct)
+        tag = RequestTag(request, attempt, dict(arguments), direct)
         built = self._request(service, tool, arguments, trial.trial)
         built.headers["Idempotency-Key"] = request.id
-        built.extensions[EXTENSION] = asked
+        built.extensions[EXTENSION] = tag
         try:
             async with trial.turn:
                 response = await self.client.send(built)
         except httpx.HTTPError as error:
-            said = str(error) or type(error).__name__
-            who = "" if service.name in said else f"{service.name} did not answer: "
-            return _Outcome(f"Error: {who}{said}", again=True)
+            error_text = str(error) or type(error).__name__
+            prefix = "" if service.name in error_text else f"{service.name} did not answer: "
+            return _Outcome(f"Error: {prefix}{error_text}", again=True)
         reply = Reply(response.status_code, response.headers, response.content)
         if not self.targets[service.name].says_no(reply):
             return _Outcome(_text(reply), ok=True)
         refused = response.headers.get("x-should-retry") == "false"
         status = "" if 200 <= reply.status < 300 else f" {reply.status}"
         strange = reply.unreadable and not status
-        what = " what is not JSON" if strange else ""
-        text = f"Error: {service.name} answered{status}{what}: {_text(reply)[:500]}"
-        again = (reply.status in AGAIN or strange) and not refused
-        return _Outcome(text, again=again, wait_s=_retry_after_s(response))
+        defect = " what is not JSON" if strange else ""
+        text = f"Error: {service.name} answered{status}{defect}: {_text(reply)[:500]}"
+        may_retry = (reply.status in AGAIN or strange) and not refused
+        return _Outcome(text, again=may_retry, wait_s=_retry_after_s(response))
 
     def _request(
         self, service: ServiceSpec, tool: ToolSpec, arguments: Mapping[str, Any], trial: TrialId
     ) -> httpx.Request:
         """The tool's HTTP request, with the service's key at its place."""
         path = "/".join(
-            _quoted(fill(part, arguments)) if part.startswith("$") else part for part in tool.path.split("/")
+            _quote_segment(fill(segment, arguments)) if segment.startswith("$") else segment
+            for segment in tool.path.split("/")
         )
         query = dict(fill(tool.query, arguments))
         body = None if tool.body is None else dict(fill(tool.body, arguments))
         headers = {"X-Trial": trial.header}
         real = self.config.services.get(service.name)
         if real is not None and real.secret and service.auth:
-            place = {"query": query, "header": headers, "body": body if body is not None else {}}[service.auth["in"]]
-            place[service.auth["name"]] = service.auth.get("prefix", "") + real.secret
+            holder = {"query": query, "header": headers, "body": body if body is not None else {}}[service.auth["in"]]
+            holder[service.auth["name"]] = service.auth.get("prefix", "") + real.secret
         url = self.targets[service.name].url + path
         return self.client.build_request(tool.method, url, params=query or None, json=body, headers=headers)
 
@@ -200,10 +203,10 @@ class Toolbox:
     async def truth(self, name: str, arguments: Mapping[str, Any], trial: TrialId) -> Any:
         """The service's real value, asked around every proxy in its own trial: the JSON of the reply, or None."""
         service, tool = self._offered(name)
-        apart = TrialId(trial.run, trial.prompt, trial.repeat, truth=True)
-        request = self._request(service, tool, arguments, apart)
-        request.headers["Idempotency-Key"] = asked = request_id(apart.header, tool.name, arguments, 1)
-        request.extensions[EXTENSION] = ProbeTag(self.settings.tool_timeout_s, service.name, asked, trial.key)
+        truth_trial = TrialId(trial.run, trial.prompt, trial.repeat, truth=True)
+        request = self._request(service, tool, arguments, truth_trial)
+        request.headers["Idempotency-Key"] = request_key = request_id(truth_trial.header, tool.name, arguments, 1)
+        request.extensions[EXTENSION] = ProbeTag(self.settings.tool_timeout_s, service.name, request_key, trial.key)
         try:
             return (await self.client.send(request)).raise_for_status().json()
         except (httpx.HTTPError, ValueError):
@@ -228,8 +231,8 @@ def _schema(tool: str, description: str, parameters: str) -> type[BaseModel]:
         kind: Any = TYPES[described.get("type", "string")]
         info = {"description": described.get("description", "")}
         types[name] = (kind, Field(**info)) if name in required else (kind | None, Field(default=None, **info))
-    made: type[BaseModel] = create_model(tool, __config__=ConfigDict(extra="forbid"), __doc__=description, **types)
-    return made
+    model: type[BaseModel] = create_model(tool, __config__=ConfigDict(extra="forbid"), __doc__=description, **types)
+    return model
 
 
 def _text(reply: Reply) -> str:
@@ -241,13 +244,13 @@ def _text(reply: Reply) -> str:
     return text.encode(errors="replace").decode()  # a lone surrogate cannot go on to the model
 
 
-def _quoted(part: Any) -> str:
+def _quote_segment(segment: Any) -> str:
     from urllib.parse import quote
 
-    return quote(str(part), safe="")
+    return quote(str(segment), safe="")
 
 
 def _retry_after_s(response: httpx.Response) -> float:
     """The Retry-After header in seconds; 0 if it is missing or a date."""
-    said = response.headers.get("retry-after", "")
-    return float(said) if said.isascii() and said.isdigit() else 0.0
+    header = response.headers.get("retry-after", "")
+    return float(header) if header.isascii() and header.isdigit() else 0.0

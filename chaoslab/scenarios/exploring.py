@@ -94,7 +94,9 @@ def open_scenario_search(
                 options["twin"] = spec.effects is None
                 agent.reset = reset
             arguments = ExploreArguments(agent, scenario.prompt, **options)
-            trials = open_with_mitigation(arguments, mitigation, jobs=jobs, apart=True, standing=standing, fails=fails)
+            trials = open_with_mitigation(
+                arguments, mitigation, jobs=jobs, in_child=True, standing=standing, fails=fails
+            )
         search = ScenarioSearch(stack.enter_context(trials), agent, options)
         rules, search.left_out = _keep_met_rules(rules, search.session)
         yield search

@@ -150,7 +150,7 @@ def test_a_run_that_gets_no_lanes_is_not_left_asked(tmp_path: Path) -> None:
 
 
 def test_a_run_is_not_done_before_the_manager_has_written_down_its_last_lane(tmp_path: Path) -> None:
-    from chaoslab.agent.command import _settled
+    from chaoslab.agent.command import _wait_until_settled
 
     class Manager(Leaping):
         """Heals the lane while the agent waits."""
@@ -169,15 +169,15 @@ def test_a_run_is_not_done_before_the_manager_has_written_down_its_last_lane(tmp
         row = control.ask("r1", Call("weather", "t", "p1.r1", 1, 1), deadline_s=1)
         control.done(row, {})
         clock = Manager()
-        asyncio.run(_settled(control, "r1", clock))
+        asyncio.run(_wait_until_settled(control, "r1", clock))
         assert clock.now_s > 1
         control.done(row, {})
         with pytest.raises(LabDown, match="has not said what became of the last lane"):
-            asyncio.run(_settled(control, "r1", Leaping()))
+            asyncio.run(_wait_until_settled(control, "r1", Leaping()))
         manager.healed(row)
         manager.set_run("r1", "failed", error="manager.log cannot be written")
         with pytest.raises(LabDown, match=r"manager\.log cannot be written"):
-            asyncio.run(_settled(control, "r1", Leaping()))
+            asyncio.run(_wait_until_settled(control, "r1", Leaping()))
 
 
 def test_lanes_that_cannot_be_made_end_the_run_before_it_begins(tmp_path: Path) -> None:

@@ -397,10 +397,10 @@ def test_a_run_without_anything_says_so_on_every_picture() -> None:
 
 def test_a_further_chart_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = """
-from chaoslab.reports.charts._style import canvas
+from chaoslab.reports.charts._style import make_canvas
 
 def further(run):
-    return canvas("Further")[0]
+    return make_canvas("Further")[0]
 """
     (tmp_path / "further.py").write_text(text)
     monkeypatch.setattr(charts, "__path__", [*charts.__path__, str(tmp_path)])

@@ -77,15 +77,15 @@ def raises(*_: object, **__: object) -> object:
 
 
 PARTS = [
-    (run_report, "success", "verdict: unknown"),
-    (contents, "harm_said", "harm: unknown"),
+    (run_report, "summarize_success", "verdict: unknown"),
+    (contents, "word_harm", "harm: unknown"),
     (faults.FaultStages, "by_injection", "faults: unknown"),
     (faults.NotWitnessed, "take", "faults that were not witnessed: unknown"),
     (faults.Uninjected, "take", "failures that nobody injected: unknown"),
     (faults.Disturbances, "take", "disturbances of the lab: unknown"),
-    (run_report, "impacts_of", "what the faults led to: unknown"),
+    (run_report, "compute_impacts", "what the faults led to: unknown"),
     (IncidentTimes, "result", "time to recovery: unknown"),
-    (_parts, "latency", "latency: unknown"),
+    (_parts, "summarize_latency", "latency: unknown"),
     (CallCount, "take", "calls: unknown"),
     (Bill, "take", "usage: unknown"),
     (LimitsPassed, "take", "budget: unknown"),

@@ -302,10 +302,10 @@ def _leave_charts_blank() -> None:
     charts: Any = sys.modules.get(CHARTS)
     if charts is None:  # another chaoslab
         return
-    drawn = charts._png
+    drawn = charts._encode_png
     charts.draw = lambda _: dict.fromkeys(name for name, _ in charts._charts())
-    charts._png = lambda figure: drawn(figure) if figure else BLANK
-    charts.blank = lambda _: ""
+    charts._encode_png = lambda figure: drawn(figure) if figure else BLANK
+    charts.read_blank_reason = lambda _: ""
 
 
 def _stream(fd: int, like: TextIO) -> TextIO:
