@@ -101,7 +101,7 @@ def _check_kind(path: Path, mode: int, action: str = "read") -> None:
         raise OSError(errno.EINVAL, f"it is {kind}, and only regular files are {action}", str(path))
 
 
-def read_text(path: Path) -> str:
+def load_text(path: Path) -> str:
     """The text of a file in UTF-8, with `\\n` at the end of each line, and without a byte order mark. Raises
     Unreadable: as `read`, or it is not UTF-8."""
     data = read(path)
@@ -114,9 +114,9 @@ def read_text(path: Path) -> str:
 
 
 def read_json(path: Path) -> Any:
-    """The value of a JSON file. Raises Unreadable: as `read_text`, or it is no JSON, or has a name twice in an object,
+    """The value of a JSON file. Raises Unreadable: as `load_text`, or it is no JSON, or has a name twice in an object,
     NaN or Infinity, a number beyond 1.8e308, half a surrogate pair, or more than `DEPTH_MAX` levels."""
-    return parse_json(read_text(path))
+    return parse_json(load_text(path))
 
 
 def parse_json(text: str) -> Any:

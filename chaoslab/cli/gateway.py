@@ -103,7 +103,7 @@ def limits_of(options: argparse.Namespace, plan: Plan) -> Plan:
     limits = [] if options.limits is None else [*of_file(options.limits)]
     if options.hosts is not None:
         try:
-            lines = files.read_text(options.hosts).split("\n")
+            lines = files.load_text(options.hosts).split("\n")
         except files.Unreadable as error:
             raise ValueError(f"--hosts {options.hosts} {error}") from None
         limits.append(Limits(hosts=tuple(host for line in lines if (host := line.partition("#")[0].strip()))))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from chaoslab.base import parsers, secrets
-from chaoslab.base.files import Unreadable, read_text
+from chaoslab.base.files import Unreadable, load_text
 
 DEFAULT_NOW = "2026-06-01T09:00:00Z"
 COST_LIMIT_WITH_KEY_USD = 0.5
@@ -435,7 +435,7 @@ def _show_beginning(text: str) -> str:
 def _parse(path: Path) -> Iterable[tuple[int, str, str]]:
     """(line, name, value) of each setting in the file; none if there is no file."""
     try:
-        text = read_text(path)
+        text = load_text(path)
     except Unreadable as error:
         if error.missing:
             return

@@ -47,20 +47,21 @@ def arithmetic(text):
 
 def clauses(text):
     text = reading.spaced_once(text)
-    return reading.sentences(text), reading.clauses(text, frozenset({"find"})), reading.asks(text, frozenset())
+    sentences = reading.split_sentences(text)
+    return sentences, reading.split_clauses(text, frozenset({"find"})), reading.is_request(text, frozenset())
 
 def times(text):
-    return dates.when(reading.spaced_once(text), datetime(2026, 6, 1)), dates.today(text)
+    return dates.parse_when(reading.spaced_once(text), datetime(2026, 6, 1)), dates.read_today(text)
 
 def told(text):
-    return chat.reading(f"Error: {text}"), chat.reading(text, "error")
+    return chat.read_result(f"Error: {text}"), chat.reading(text, "error")
 
 def translated(text):
     return detect(text), render(text, "en", "fr"), render(text + "hello", "en", "fr")
 
 for piece in given:
     text = piece * (length // len(piece))
-    for read in (arithmetic, clauses, times, told, translated, conditions.question, conditions.condition):
+    for read in (arithmetic, clauses, times, told, translated, conditions.make_question, conditions.make_condition):
         read(text)
         read(text + "x")
 """

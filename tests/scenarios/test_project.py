@@ -312,7 +312,7 @@ def test_stress_tells_the_share_at_each_level_and_where_it_breaks(project: Path,
 
 def test_the_stories_of_trials_that_passed_are_not_held(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     held: list[Result] = []
-    monkeypatch.setattr("chaoslab.cli.test._told", lambda result, _: str(held.append(result)))  # type: ignore[func-returns-value]
+    monkeypatch.setattr("chaoslab.cli.test._render_result", lambda result, _: str(held.append(result)))  # type: ignore[func-returns-value]
     assert main(["test", str(project), "--set", "chaos_level=0", "-n", "5", "--no-logs"]) == 0
     (first, *others) = held[0].rulings
     assert first.trial.story()

@@ -18,7 +18,7 @@ from langchain_core.tools import Tool as TextTool
 
 import chaoslab as lab
 from chaoslab.core.events import CallFinished, CallStarted
-from chaoslab.seams.adapters.langchain import Langchain, read_text
+from chaoslab.seams.adapters.langchain import Langchain, extract_text
 from tests.worlds.virtual.patch_parts import in_place
 
 ADAPTER = Langchain()
@@ -229,7 +229,7 @@ NO_MESSAGE = {"messages": [{"note": "a state's own"}]}
     ],
 )
 def test_an_answer_is_the_text_of_its_last_message_if_it_has_one(answer: Any, text: Any) -> None:
-    assert read_text(answer) == text
+    assert extract_text(answer) == text
 
 
 def test_a_graph_whose_tools_are_all_sync_is_asked_by_invoke() -> None:

@@ -47,24 +47,24 @@ class Langchain(Adapter):
         if of_coroutine:
 
             async def ask_async(prompt: Any) -> Any:
-                return read_text(await agent.ainvoke(make_input(prompt)))
+                return extract_text(await agent.ainvoke(make_input(prompt)))
 
             return ask_async
 
         def ask(prompt: Any) -> Any:
-            return read_text(agent.invoke(make_input(prompt)))
+            return extract_text(agent.invoke(make_input(prompt)))
 
         return ask
 
     def answer(self, given: Any) -> Any:
-        return read_text(given)
+        return extract_text(given)
 
 
-def read_text(answer: Any) -> Any:
+def extract_text(answer: Any) -> Any:
     """The text of a message, or of the last one of a conversation such as a LangGraph state; else the answer itself."""
     if isinstance(answer, Mapping) and isinstance(answer.get("messages"), Sequence) and answer["messages"]:
         last = answer["messages"][-1]
-        return answer if read_text(last) is last and not isinstance(last, str) else read_text(last)
+        return answer if extract_text(last) is last and not isinstance(last, str) else extract_text(last)
     if is_a(answer, "langchain_core.messages", "BaseMessage"):
         return str(answer.text)
     if isinstance(answer, Mapping) and {"role", "content"} <= answer.keys():

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from chaoslab.base.dice import Dice
-from chaoslab.base.files import Unreadable, parse_json, read_text
+from chaoslab.base.files import Unreadable, load_text, parse_json
 from chaoslab.scenarios import located
 from chaoslab.scenarios.agent_tools import READS
 from chaoslab.surfaces.projects import Personal
@@ -24,7 +24,7 @@ FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 def read_document(path: Path) -> dict[str, Any]:
     """The document of a file. Raises ValueError: it is none; the line names the file."""
     try:
-        text = read_text(path)
+        text = load_text(path)
         data = parse_json(text) if text.lstrip()[:1] == "{" else None
     except Unreadable as error:
         raise ValueError(f"{path} {error}") from None
