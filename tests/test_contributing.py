@@ -19,7 +19,7 @@ from chaoslab.core.events import FaultWitnessed
 from chaoslab.reports import formats
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.contents.advice import slow_success
-from chaoslab.reports.places import read
+from chaoslab.reports.places import read_history
 from chaoslab.wire import toxics
 
 
@@ -32,7 +32,7 @@ odd = lab.run(often, "Go.", reads=[weather], faults=[lab.inject("empty", "weathe
 print("odd:", *(event.at.request for _, event in odd.history.of(FaultWitnessed)))
 lab.check(odd, lab.expect.calls_something())
 print(toxics.load("late_start")(wait=5))
-contents = Contents.of(read(str(odd.folder)), where=str(odd.folder))
+contents = Contents.of(read_history(str(odd.folder)), where=str(odd.folder))
 print(*formats.files("outcomes", contents).values(), end="")
 print(len(lab.load(odd.folder).chart("slowest_call").axes[0].patches), "bar")
 print(cli.main(["latest"]) == 0, slow_success.slow_success.__name__)

@@ -54,7 +54,7 @@ def times(text):
     return dates.parse_when(reading.spaced_once(text), datetime(2026, 6, 1)), dates.read_today(text)
 
 def told(text):
-    return chat.read_result(f"Error: {text}"), chat.reading(text, "error")
+    return chat.read_result(f"Error: {text}"), chat.read_result(text, "error")
 
 def translated(text):
     return detect(text), render(text, "en", "fr"), render(text + "hello", "en", "fr")
