@@ -194,9 +194,9 @@ def test_what_else_can_be_raised_nowhere_is_told_as_ever() -> None:
         (("replay", "latest"), "chaoslab.cli.replay._replay"),
         (("charts",), "chaoslab.reports.charts.draw"),
         (("report",), "chaoslab.reports.charts.draw"),
-        (("report",), "chaoslab.reports.formats.terminal.screen"),
-        (("summary",), "chaoslab.reports.formats.terminal.summary"),
-        (("show",), "chaoslab.reports.show.render"),
+        (("report",), "chaoslab.reports.formats.terminal.render_screen"),
+        (("summary",), "chaoslab.reports.formats.terminal.render_summary"),
+        (("show",), "chaoslab.reports.show.render_stories"),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else value.rpartition(".")[2],
 )

@@ -410,8 +410,11 @@ class Exchange:
                 raise
             if not whole.done():
                 body.extend(part)
-            if not part or len(body) > BODY_MAX:
-                end(b"" if part else bytes(body))
+            # Before its last byte is passed on: a service may answer that at once, and the log would not have the body.
+            if not part or len(body) == self._length <= BODY_MAX:
+                end(bytes(body))
+            elif len(body) > BODY_MAX:
+                end(b"")
             return part or None
 
         leave_out = "" if request.header(b"content-type") else "accept-encoding"  # it may be anybody's
