@@ -64,7 +64,7 @@ def render_failure(scenario: Scenario, failure: FoundFailure, changed: list[str]
         "",
         failure.story().rstrip(),
         "",
-        f"again: {build_rerun_command(scenario, failure, changed=changed)}",
+        f"rerun: {build_rerun_command(scenario, failure, changed=changed)}",
         "",
         test.rstrip(),
     ]

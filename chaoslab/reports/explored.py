@@ -70,7 +70,7 @@ def _render_cause(n: int, failure: Any, command: str, *, every: bool) -> list[st
         lines.append(f"   the trial shown did not fail: {failure.trial.outcome}")
     lines.append(f"   fix: {roots.SYMPTOMS[failure.root.symptom].fix} ({roots.link_of(failure.root)})")
     if command:
-        lines.append(f"   again: {command}")
+        lines.append(f"   rerun: {command}")
     if every:
         lines += [f"   also: {_render_way(way)}" for way in failure.others]
     return lines

@@ -78,7 +78,7 @@ def render_failures(result: Result, options: Sequence[str] = (), *, most: int = 
         lines.append(f"{_describe_numbers(rulings)}:")
         lines += [f"  {reason}" for reason in simplest.reasons]
         lines += [f"  {line}" for line in describe_shared_faults([ruling.trial.history for ruling in rulings])]
-        lines.append(f"  again: {rerun_command(result.scenario, simplest, options)}")
+        lines.append(f"  rerun: {rerun_command(result.scenario, simplest, options)}")
     if remaining := sum(map(len, groups[most:])):
         lines.append(f"… and {remaining} more trials, in other ways")
     return lines

@@ -241,7 +241,7 @@ def _rules(expect: Iterable[Any], accept: Sequence[str] | None) -> TrialRules:
 def _rerun_line(node: pytest.Item, seed: int, ruling: Ruling) -> str:
     """The line that runs this trial of the test again."""
     quoted = node.nodeid.replace("'", "'\"'\"'")
-    return f"again: pytest '{quoted}' --chaos-seed={seed} --chaos-trial={ruling.number}"
+    return f"rerun: pytest '{quoted}' --chaos-seed={seed} --chaos-trial={ruling.number}"
 
 
 def _first_given(*values: Any) -> Any:

@@ -296,8 +296,8 @@ def test_a_trial_of_a_scenario_in_python_is_run_again_by_its_number() -> None:
     made = lab.scenario("a").fresh(shop_parts.naive).tools(shop_parts.refund).ask("Refund order 17.").set(trials=8)
     made = made.fault("lost_reply", "refund", chance=0.4)
     said = str(made.run(seed=2))
-    again = next(line for line in said.splitlines() if "again: " in line)
-    found = re.fullmatch(r"    again: \.test\(trial=(\d+), seed=2\)", again)
+    again = next(line for line in said.splitlines() if "rerun: " in line)
+    found = re.fullmatch(r"    rerun: \.test\(trial=(\d+), seed=2\)", again)
     assert found is not None, again
     with pytest.raises(AssertionError, match="harm: refund"):
         made.test(trial=int(found[1]), seed=2)

@@ -65,11 +65,11 @@ def test_a_failure_tells_the_story_and_how_to_see_it_again(pytester: pytest.Pyte
         "change first: Send the same Idempotency-Key*",
         "*lost_reply*witnessed",
         "*verdict  harm: refund twice",
-        "again: pytest 'test_*.py::test_shop' --chaos-seed=1 --chaos-trial=*",
+        "rerun: pytest 'test_*.py::test_shop' --chaos-seed=1 --chaos-trial=*",
     ]
     ended.stdout.fnmatch_lines(told)
     assert "Traceback" not in ended.stdout.str()
-    again = next(line for line in ended.outlines if line.startswith("again: ")).split()
+    again = next(line for line in ended.outlines if line.startswith("rerun: ")).split()
     alone = run(pytester, *again[-2:])
     alone.assert_outcomes(failed=1)
     verdicts = [[line for line in each.outlines if "verdict" in line] for each in (alone, ended)]
@@ -236,7 +236,7 @@ def test_scenario_files_are_tests(pytester: pytest.Pytester) -> None:
         "*test_refund.chaos.yaml::calm PASSED*",
         "FAILED   refund, lost: 2 of 8 trials passed*",
         "*verdict  harm: refund twice",
-        "again: pytest 'test_refund.chaos.yaml::lost' --chaos-seed=1 --chaos-trial=*",
+        "rerun: pytest 'test_refund.chaos.yaml::lost' --chaos-seed=1 --chaos-trial=*",
     ]
     ended.stdout.fnmatch_lines(told)
     run(pytester, "-k", "calm").assert_outcomes(passed=1, deselected=1)

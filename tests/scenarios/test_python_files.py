@@ -60,7 +60,7 @@ def test_the_scenarios_of_a_file_run_each_once(file: Path, capsys: Said) -> None
     said = capsys.readouterr().out
     assert said.startswith("FAILED   wrong: 0 of 3 trials passed")
     assert "each met other_price on price" in said
-    assert "again: chaoslab test prices_chaos.py --trial 1 --set trials=3 -k wrong" in said
+    assert "rerun: chaoslab test prices_chaos.py --trial 1 --set trials=3 -k wrong" in said
 
 
 def test_one_is_named_and_what_cannot_be_found_is_one_line(file: Path, typed: Typed) -> None:

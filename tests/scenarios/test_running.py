@@ -55,12 +55,12 @@ def test_a_naive_agent_fails_and_a_careful_one_passes(here: Path, typed: Typed) 
     assert "    harm: refund twice; the state's 17 is 2 instead of 1" in lines
     assert "    each met lost_reply on refund" in lines
     assert err.startswith("change first: Send the same Idempotency-Key")
-    again = next(line for line in lines if line.startswith("    again: "))
+    again = next(line for line in lines if line.startswith("    rerun: "))
     put(here, "careful")
     told = (0, "PASSED   refund: 8 of 8 trials passed, 95 % interval 68%–100%; 6 met a fault\n", "")
     assert tried(typed) == told
     put(here)
-    words = again.removeprefix("    again: chaoslab test ").split()
+    words = again.removeprefix("    rerun: chaoslab test ").split()
     code, said, _ = tried(typed, *words)
     assert code == 1
     assert "0 of 1 trials passed" in said
@@ -286,7 +286,7 @@ def test_the_line_that_runs_a_trial_again_has_all_that_it_depends_on(here: Path,
     given = ("--set", "fresh=tests.scenarios.shop_parts:naive", "--seed", "3", "--chaos-level", "2")
     code, said, _ = tried(typed, *given)
     assert code == 1
-    again = next(line for line in said.splitlines() if "again: " in line).partition("again: ")[2]
+    again = next(line for line in said.splitlines() if "rerun: " in line).partition("rerun: ")[2]
     words = shlex.split(again)
     assert words[:2] == ["chaoslab", "test"]
     assert words[-6:] == ["--seed", "3", "--set", given[1], "--set", "chaos_level=2"]
@@ -294,7 +294,7 @@ def test_the_line_that_runs_a_trial_again_has_all_that_it_depends_on(here: Path,
     code, alone, _ = tried(typed, *words[2:])
     assert code == 1
     told = said.splitlines()
-    at = next(n for n, line in enumerate(told) if f"again: {again}" in line)
+    at = next(n for n, line in enumerate(told) if f"rerun: {again}" in line)
     assert told[at - 2] in alone.splitlines(), number
 
 

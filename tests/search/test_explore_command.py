@@ -76,7 +76,7 @@ def test_a_scenario_is_explored_and_its_failure_is_kept_until_it_is_fixed(here: 
     assert file_names(here) == ["shop-repeats-pay-"]
     (file,) = (here / "found").iterdir()
     assert err == f"saved {file.relative_to(here)}\n"
-    (again,) = re.findall(r"again: chaoslab test (.*)", said)
+    (again,) = re.findall("rerun: chaoslab test (.*)", said)
     assert "lost_reply" in again
     assert main(["test", "found", "--no-logs"]) == 1
     capsys.readouterr()
@@ -92,7 +92,7 @@ def file_names(here: Path) -> list[str]:
 def test_an_agent_of_no_file_is_saved_and_run_again_by_its_name(capsys: Said) -> None:
     code, said, _ = explore(capsys, "desk:agent", "--prompt", "Pay order 17.", *SMALL, "--save", "found")
     assert code == 1
-    (again,) = re.findall(r"again: chaoslab (test .*)", said)
+    (again,) = re.findall("rerun: chaoslab (test .*)", said)
     assert main([*shlex.split(again), "--no-logs"]) == 1
     assert "    harm: look twice" in capsys.readouterr().out.splitlines()  # its source does not say that it only reads
     assert main(["test", "found", "--no-logs"]) == 1
@@ -225,7 +225,7 @@ def test_what_makes_an_agent_is_explored_by_its_name_and_its_failure_run_again(h
         capsys, "maker:make", "--prompt", "Pay 17.", "--tries", "lost_reply", "--by", "singles", "-q", "--no-logs"
     )
     assert code == 1
-    (again,) = re.findall("again: chaoslab (.*)", said)
+    (again,) = re.findall("rerun: chaoslab (.*)", said)
     assert main([*shlex.split(again), "--no-logs"]) == 1
     assert "harm: pay twice" in capsys.readouterr().out
 

@@ -7,7 +7,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from chaoslab.analysis.answers._notation import rewrite_clock, rewrite_numbers, rewrite_units
+from chaoslab.analysis.answers._notation import rewrite_clock, rewrite_numbers
 from chaoslab.analysis.answers.values import rewrite_dates, tokenize
 
 CURRENCIES = frozenset(["eur", "usd", "gbp", "jpy"])
@@ -40,11 +40,6 @@ _RELATION = re.compile(
 )
 """Signs that say something where they stand: 3/4 is no 3-4, O+ no O-, < no >, and (500) is a negative amount."""
 _RELATION_NAMES = [*_RELATIONS]
-SIGN = "signxx"
-"""The beginning of a word that stands for a sign. The sign's code follows, in letters, since it is no value."""
-_WRITTEN = {"questionmark": "?", "atleast": "≥", "atmost": "≤", "plusminus": "±"}
-_AS_LETTERS = str.maketrans("0123456789abcdef", "ghijklmnopabcdef")
-_AS_DIGITS = str.maketrans("ghijklmnop", "0123456789")
 _MUTE = frozenset("™®©¦🎉✨👋´¨`^") | {chr(code) for code in range(0x2500, 0x2580)}
 """Signs that say nothing, with the lines of boxes."""
 _SYMBOL = re.compile(r"[^\w\s.,;:!?'\"()\[\]{}*_`#|/\\&-]")
@@ -57,24 +52,18 @@ _MARKDOWN = re.compile(
 _AT = re.compile(r"(?<=\d{4}-\d\d-\d\d),?\s+at\s+(?=\d)", re.IGNORECASE)
 
 
-def normal_tokens(text: str) -> list[str]:
-    """The tokens of a text in one notation."""
-    return [*_normal_tokens(text)]
-
-
 @lru_cache(maxsize=128)
-def _normal_tokens(text: str) -> tuple[str, ...]:
+def normal_tokens(text: str) -> tuple[str, ...]:
+    """The tokens of a text in one notation."""
     text = _SIGN.sub(lambda match: _SIGNS[match[0]], _MARKDOWN.sub(" ", text))
     return tuple(_split_tokens(_AT.sub(" ", rewrite_dates(rewrite_clock(rewrite_numbers(text))))))
 
 
 def _split_tokens(text: str) -> list[str]:
-    text = _RELATION.sub(
-        _replace_relation, re.sub(r"\bcan['’]t\b", "can not", rewrite_units(text), flags=re.IGNORECASE)
-    )
+    text = _RELATION.sub(_replace_relation, re.sub(r"\bcan['’]t\b", "can not", text, flags=re.IGNORECASE))
     text = _SPELLING.sub(lambda match: f" {match.lastgroup} ", text)
     text = _SYMBOL.sub(_replace_symbol, text)
-    words = tokenize(text)
+    words = [*tokenize(text)]
     for at in range(len(words) - 1):  # USD 30 is 30 USD
         has_owner = at > 0 and words[at - 1].startswith("#")
         if words[at] in CURRENCIES and words[at + 1].startswith("#") and not has_owner:
@@ -87,15 +76,8 @@ def _replace_relation(match: re.Match[str]) -> str:
 
 
 def _replace_symbol(match: re.Match[str]) -> str:
-    """A word for a mathematical sign, a currency or a picture, which may say anything; punctuation as it is."""
+    """A word for a mathematical sign, a currency or a picture, which may say anything; punctuation as it is. The word
+    has the sign's name, since its code would be a value."""
     if match[0] in _MUTE or not (match[0] in "‰‱′″" or unicodedata.category(match[0]).startswith("S")):
         return match[0]
-    return f" {SIGN}{f'{ord(match[0]):x}'.translate(_AS_LETTERS)} "
-
-
-def display_token(token: str) -> str:
-    """The token as a reader would write it."""
-    code = token.removeprefix(SIGN)
-    if code != token:
-        return chr(int(code.translate(_AS_DIGITS), 16))
-    return _WRITTEN.get(token) or token.removeprefix("#")
+    return f" signxx{unicodedata.name(match[0], '').replace(' ', '').replace('-', '')} "

@@ -14,7 +14,7 @@ from enum import StrEnum
 from functools import cache, lru_cache
 
 from chaoslab.analysis.answers import structures
-from chaoslab.analysis.answers._normal import display_token, normal_tokens
+from chaoslab.analysis.answers._normal import normal_tokens
 from chaoslab.analysis.answers.values import READ_MAX, is_value, tokenize
 from chaoslab.base.jsonable import join_some
 
@@ -69,21 +69,11 @@ def _compare(expected: str, actual: str, prompt: str, accepted: str) -> AnswerLi
     expected_tokens, actual_tokens = normal_tokens(expected), normal_tokens(actual)
     if expected_tokens == actual_tokens and expected_tokens:
         return _rule_out_ambiguity(expected, actual, "in another notation")
-    if expected_tokens and normal_tokens(_IDLE_WORDS.sub("", expected)) == normal_tokens(_IDLE_WORDS.sub("", actual)):
-        return _rule_out_ambiguity(expected, actual, "but for idle words")
-    if expected_tokens and actual_tokens == [*expected_tokens, *expected_tokens]:
+    if expected_tokens and actual_tokens == expected_tokens * 2:
         return AnswerLikeness(Likeness.OTHER, "the answer stands twice")
     return _compare_values(expected_tokens, actual_tokens, accepted) or _describe_difference(
         expected_tokens, actual_tokens, prompt
     )
-
-
-_IDLE_WORDS = re.compile(
-    r"\A\s*(?:(?:ok|okay|sure|certainly|absolutely|great|alright|hello|hi|hey|thanks|thank you|well)[,.!]\s+|✅\s*)+"
-    r"|\b(?:the|an|please|kindly|now|so|therefore) (?=\w)",
-    re.IGNORECASE,
-)
-"""Words that change nothing where they stand: two answers that differ in them alone are the same."""
 
 
 def _rule_out_ambiguity(expected: str, actual: str, exception: str) -> AnswerLikeness:
@@ -208,4 +198,4 @@ def _describe_difference(expected: Sequence[str], actual: Sequence[str], prompt_
 
 
 def _list_values(values: Sequence[str]) -> str:
-    return join_some([value[:40] for value in dict.fromkeys(map(display_token, values))], SHOWN)
+    return join_some([value.removeprefix("#")[:40] for value in dict.fromkeys(values)], SHOWN)

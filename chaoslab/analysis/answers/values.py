@@ -4,11 +4,10 @@ an answer shows."""
 import re
 import unicodedata
 from collections.abc import Sequence
-from datetime import date
 from decimal import Decimal
 from functools import lru_cache
 
-from chaoslab.analysis.answers._notation import rewrite_clock, rewrite_numbers
+from chaoslab.analysis.answers._notation import rewrite_clock, rewrite_numbers, spell_date
 from chaoslab.base.alike import round_to_digits
 
 READ_MAX = 20_000
@@ -46,18 +45,11 @@ def fold_text(text: str) -> str:
     return unaccented.casefold().replace("−", "-").replace("’", "'")
 
 
-def tokenize(text: str) -> list[str]:
-    """The words and numbers of a text in a canonical spelling; a number begins with #."""
-    return [*_cached_tokens(text)]
-
-
 @lru_cache(maxsize=128)
-def _cached_tokens(text: str) -> tuple[str, ...]:
-    words = []
-    for match in _TOKEN.finditer(_STAMP.sub(" t ", rewrite_clock(normalize_text(text)))):
-        number = match["number"]
-        words.append(_canonical_number(number) if number else match[0])
-    return tuple(words)
+def tokenize(text: str) -> tuple[str, ...]:
+    """The words and numbers of a text in a canonical spelling; a number begins with #."""
+    matches = _TOKEN.finditer(_STAMP.sub(" t ", rewrite_clock(normalize_text(text))))
+    return tuple(_canonical_number(match["number"]) if match["number"] else match[0] for match in matches)
 
 
 _CODE = re.compile(r"0\d\d+")
@@ -87,11 +79,11 @@ def is_value(token: str) -> bool:
 
 # --- dates ---
 
-_MONTHS = (
-    "january", "february", "march", "april", "may", "june",
-    "july", "august", "september", "october", "november", "december",
-)  # fmt: skip
-_MONTH = "|".join(f"{name}|{name[:3]}" for name in _MONTHS)
+_MONTH = (
+    "january|february|march|april|may|june|july|august|september|october|november|december"
+    "|jan|feb|mar|apr|jun|jul|aug|sep|oct|nov|dec"
+)
+_MONTHS = [name[:3] for name in _MONTH.split("|")[:12]]
 _DATE = re.compile(
     rf"\b(?P<y>\d{{4}})-(?P<m>\d{{1,2}})-(?P<d>\d{{1,2}})(?:t(?=\d\d:)|(?!\d))"
     rf"|\b(?P<d2>\d{{1,2}})(?:st|nd|rd|th)? (?:of )?(?P<m2>{_MONTH})\.?,? (?P<y2>\d{{4}})\b"
@@ -106,18 +98,13 @@ def rewrite_dates(text: str) -> str:
     """The text with its dates in ISO 8601."""
     if not _YEAR.search(text):
         return text
-    return _DATE.sub(
-        lambda match: (_parse_date(match) or match[0].rstrip("tT")) + " " * match[0].endswith(("t", "T")), text
-    )
+    return _DATE.sub(_rewrite_date, text)
 
 
-def _parse_date(match: re.Match[str]) -> str | None:
+def _rewrite_date(match: re.Match[str]) -> str:
     year, month, day = (match[n] or match[f"{n}2"] or match[f"{n}3"] for n in "ymd")
-    number = int(month) if month.isdecimal() else [name[:3] for name in _MONTHS].index(month[:3].casefold()) + 1
-    try:
-        return date(int(year), number, int(day)).isoformat()
-    except ValueError:
-        return None
+    number = month if month.isdecimal() else str(_MONTHS.index(month[:3].casefold()) + 1)
+    return spell_date(year, number, day, otherwise=match[0].rstrip("tT")) + " " * match[0].endswith(("t", "T"))
 
 
 def contains_spelling(spellings: Sequence[str], text: str) -> bool:
@@ -135,8 +122,6 @@ def _contains_spelling(spellings: Sequence[str], text: str) -> bool:
             sign = normalize_text(str(spelling)).strip()
             if sign and sign in normalize_text(text):
                 return True
-        elif any(
-            words[i : i + len(spelling_tokens)] == spelling_tokens for i in range(len(words) - len(spelling_tokens) + 1)
-        ):
+        elif any(words[at : at + len(spelling_tokens)] == spelling_tokens for at in range(len(words))):
             return True
     return False
