@@ -204,7 +204,23 @@ def test_no_scenario_accepts_what_proves_nothing(outcome: str, here: Path, typed
 @pytest.mark.parametrize("outcome", LIVE)
 def test_a_baseline_is_not_written_of_it(outcome: str, here: Path, typed: Typed) -> None:
     ended = typed("gate", write_scenario(here, outcome), "--baseline", "base.json", "--write", "--budget", "3")
+    assert ended.code == 4, ended.out
     assert "3 of 3 trials well" not in ended.out
+    assert not Path("base.json").exists()
+
+
+def test_a_gate_beside_a_baseline_that_is_well_proves_nothing(here: Path) -> None:
+    def gate(*more: str) -> subprocess.CompletedProcess[str]:  # a process each, since the agent's module changes
+        command = [sys.executable, "-m", "chaoslab", "gate", name, "--baseline", "base.json", "--budget", "60", *more]
+        return subprocess.run(command, cwd=here, capture_output=True, text=True)
+
+    name = write_scenario(here, "unknown")
+    (here / "mine.py").write_text(AGENT)
+    assert gate("--write").returncode == 0
+    write_agent(here, "unknown")
+    ended = gate("--json")
+    (gated,) = json.loads(ended.stdout)["scenarios"]
+    assert (ended.returncode, gated["verdict"]) == (4, "open")
 
 
 @pytest.mark.parametrize("outcome", LIVE)
