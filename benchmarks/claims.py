@@ -38,7 +38,7 @@ from chaoslab.scenarios.sides import ScenarioSide
 from chaoslab.search.compared import Comparison
 from chaoslab.search.pairs import WORSE, Pair, Side
 
-RUNS, BISECTIONS, COMMANDS, ASKED, AGENTS = 500, 200, 400, 100, 20
+RUNS, BISECTIONS, COMMANDS, AGENTS = 500, 200, 400, 20
 GATES, PAIRS, POOL = 10, 100, 4000
 """The gates of one baseline, the pairs of a command, and the real trials out of which comparisons are drawn."""
 COMMITS, WORSE_FROM = 12, 7
@@ -523,18 +523,18 @@ def of_command() -> Iterator[Row]:
     with project(base="base", good="good"):
         ScenarioSide(load(Path("base.chaos.yml"))[0], 1).take([1])  # imports once what each command needs
         words = ["compare", "good.chaos.yml", "--agent", "drawing_agent:base", "-n", str(PAIRS), "-q", "--seed"]
-        share = sum(command(*words, str(seed)) == 1 for seed in range(ASKED)) / ASKED
-        text = f"`compare -n {PAIRS}`, {ASKED} seeds"
+        share = sum(command(*words, str(seed)) == 1 for seed in range(COMMANDS)) / COMMANDS
+        text = f"`compare -n {PAIRS}`, {COMMANDS} seeds"
         yield f"{text}, .95 → .75", COMMAND, "≥ 0.9", f"{share:.3f}", share >= 0.9
         for name in ("base", "good"):
             failed = 0
-            for seed in range(ASKED // GATES):
+            for seed in range(COMMANDS // GATES):
                 own = ["--baseline", "baseline.json", "--seed", str(seed), "--budget", str(PAIRS), "-q"]
                 assert command("gate", f"{name}.chaos.yml", *own, "--write") == 0
                 now = ["gate", f"{name}.chaos.yml", *own, "--set", "agent=drawing_agent:base"]
                 failed += sum(command(*now, SKIPPED=str(n + 1)) == 1 for n in range(GATES))
-            share = failed / ASKED
-            text = f"`gate`, {ASKED} times, {ASKED // GATES} baselines of {PAIRS} trials"
+            share = failed / COMMANDS
+            text = f"`gate`, {COMMANDS} times, {COMMANDS // GATES} baselines of {PAIRS} trials"
             if name == "base":
                 yield f"{text}: fails an agent as good", COMMAND, "≤ 5 %", f"{share:.1%}", share <= ALPHA
             else:
