@@ -89,3 +89,19 @@ def test_what_is_changed_and_not_committed_is_told_by_a_digest(tmp_path: Path, m
     assert len(found) == 2
     assert all(found)
     assert changes(but=helper) == ""
+
+
+def test_a_new_python_file_is_a_change_and_a_new_report_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    git = ["git", "-c", "user.name=n", "-c", "user.email=n@x.test"]
+    for words in (["init", "--quiet"], ["commit", "--quiet", "--allow-empty", "--message", "first"]):
+        subprocess.run([*git, *words], check=True)
+    digests = []
+    for name, text in (("report.html", "x"), ("new.py", "A = 1\n"), ("new.py", "A = 2\n"), (".gitignore", "new.py\n")):
+        Path(name).write_text(text)
+        digest_changes.cache_clear()  # as in a process of its own
+        digests.append(changes())
+    assert digests[0] == digests[3] == ""
+    assert len({*digests}) == 3

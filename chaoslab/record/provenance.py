@@ -44,7 +44,7 @@ def revision(folder: Path | None = None) -> str:
 
 def changes(*, but: Path | None = None) -> str:
     """A digest of what is changed in the Git work tree around the current folder and not committed, in 12 hex digits;
-    empty if nothing is, or Git cannot tell. New files that Git does not know count for nothing. `but`: a file whose
+    empty if nothing is, or Git cannot tell. Of new files that Git does not know, Python's count. `but`: a file whose
     changes do not count."""
     root = next((place for place in (Path.cwd(), *Path.cwd().parents) if (place / ".git").exists()), None)
     return "" if root is None else digest_changes(root, but)
@@ -56,14 +56,20 @@ def digest_changes(root: Path, but: Path | None) -> str:
     more = [] if but is None else ["--", ".", f":(exclude){os.path.relpath(but.absolute(), root)}"]
     # Both places are named, since a hook of Git has others of its own in the environment.
     git = ["git", f"--git-dir={root / '.git'}", f"--work-tree={root}"]
+
+    def ask_git(*words: str) -> bytes:
+        command = [*git, *words, *more]
+        return subprocess.run(command, cwd=root, check=True, stdin=subprocess.DEVNULL, capture_output=True).stdout
+
     try:
-        said = subprocess.run(
-            [*git, "diff", "--no-ext-diff", "--binary", "HEAD", *more], cwd=root, check=True, stdin=subprocess.DEVNULL,
-            capture_output=True,
-        ).stdout  # fmt: skip
+        patch = ask_git("diff", "--no-ext-diff", "--binary", "HEAD")
+        # Python's alone: an agent may lie in a new file, while logs and reports, which each run adds to, are no change.
+        for name in ask_git("ls-files", "-z", "--others", "--exclude-standard").split(b"\0"):
+            if name.endswith(b".py"):
+                patch += name + b"\0" + (root / os.fsdecode(name)).read_bytes()
     except (OSError, subprocess.CalledProcessError):
         return ""
-    return hashlib.blake2b(said, digest_size=6).hexdigest() if said else ""
+    return hashlib.blake2b(patch, digest_size=6).hexdigest() if patch else ""
 
 
 def _head(git: Path) -> str:

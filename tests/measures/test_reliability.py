@@ -117,6 +117,14 @@ def test_a_budget_is_kept_or_missed_only_where_the_interval_says_so() -> None:
     assert compute_error_budget(0.6, several).kept is True
 
 
+def test_a_budget_is_not_known_to_be_kept_where_open_trials_could_turn_it() -> None:
+    well, least, most = (sure(compute_rate(*counts)) for counts in ((500, 500), (500, 1000), (1000, 1000)))
+    assert compute_error_budget(0.9, well).kept is True
+    assert compute_error_budget(0.9, well, (least, most)).kept is None
+    assert compute_error_budget(0.4, well, (least, most)).kept is True
+    assert compute_error_budget(0.9, least, (least, sure(compute_rate(600, 1000)))).kept is False
+
+
 def test_a_hundred_trials_of_a_prompt_say_as_little_of_other_prompts_as_one() -> None:
     many = TrialTable()
     for n in range(1000):

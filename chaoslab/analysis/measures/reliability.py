@@ -7,7 +7,8 @@
   trials of one prompt on, all of which ended well, or from 2,995 prompts on; with bad ones it takes more.
 - *Error budget* of an objective o: N(1 − o) trials may end badly. What is left of the budget is at least 0; the burn
   rate is the share of bad trials over 1 − o (Beyer et al., Site Reliability Workbook, 2018). The objective is kept or
-  missed if the interval of the share, whose unit is the prompt, lies on one side of it; else that is not known.
+  missed if the interval of the share, whose unit is the prompt, lies on one side of it, whatever the open trials were;
+  else that is not known.
 - *MTBF*: the time of the judged trials over the number that ended badly. Without one, the time is only known to be
   longer than a lower bound at 95 %, time / −ln 0.05, if failures come at a constant rate. Neither is known of trials
   that took no time, as those of functions do in the virtual world.
@@ -85,9 +86,12 @@ def compute_reliability(trials: TrialTable, standings: Standings, recovered: Rec
     busy_s = math.fsum(trial.took_s for trial, _ in judged if trial.took_s is not None)
     failed = count.bad
     # An open trial proves nothing, so it may have ended badly.
-    prompts = (trial.asked for trial in trials.rows)
+    prompts = [trial.asked for trial in trials.rows]
     counts = count_by_prompt((standing is Standing.WELL for standing in trial_standings), prompts)
     proven = lower_bound([*counts.values()], ONE_SIDED)
+    least = rate_shares([*counts.values()])
+    most = rate_flags((standing is not Standing.BAD for standing in trial_standings), prompts)
+    bounds = (least, most) if least is not None and most is not None else None
     nines = count_nines(proven)
     of_handled = _rate_well([judged_trial for judged_trial in judged if judged_trial[0].met])
     swiftness = _mean_swiftness(beside for _, beside in trials.beside_calm if beside is not None)
@@ -104,7 +108,7 @@ def compute_reliability(trials: TrialTable, standings: Standings, recovered: Rec
         nines=nines,
         proven=proven,
         next_needs=count_trials_needed(nines + 1),
-        budgets=[compute_error_budget(objective, available) for objective in OBJECTIVES],
+        budgets=[compute_error_budget(objective, available, bounds) for objective in OBJECTIVES],
         busy_s=busy_s,
         mtbf_s=busy_s / failed if failed and busy_s else None,
         mtbf_least_s=busy_s / -math.log(ONE_SIDED) if busy_s and not failed else None,
@@ -139,10 +143,12 @@ def count_trials_needed(nines: int) -> int:
     return math.ceil(math.log(ONE_SIDED) / math.log1p(-(10.0**-nines)))
 
 
-def compute_error_budget(objective: float, well: Rate) -> ErrorBudget:
-    """The budget of `objective` (below 1) over trials, of which such a rate ended well."""
+def compute_error_budget(objective: float, well: Rate, bounds: tuple[Rate, Rate] | None = None) -> ErrorBudget:
+    """The budget of `objective` (below 1) over trials, of which such a rate ended well. `bounds`: the rates if all open
+    trials had ended badly, and if all had ended well; None if none is open."""
     allowed, failed = well.total * (1 - objective), well.total - well.count
-    is_kept = True if well.interval.low >= objective else False if well.interval.high < objective else None
+    least, most = bounds or (well, well)
+    is_kept = True if least.interval.low >= objective else False if most.interval.high < objective else None
     return ErrorBudget(objective, allowed, failed, max(0.0, allowed - failed) / allowed, failed / allowed, is_kept)
 
 
