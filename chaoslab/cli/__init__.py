@@ -3,11 +3,13 @@ its dependencies only when the command runs. If a command is named, only its own
 
 import argparse
 import gc
+import io
 import os
 import signal
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
 from functools import partial
 from importlib import import_module
 from typing import Protocol, cast
@@ -32,6 +34,8 @@ MORE = {
 }
 """Those that `chaoslab --all` adds."""
 COMMANDS = tuple(name for names in (*GROUPS.values(), *MORE.values()) for name in names)
+QUIET_LINES = 5
+"""The most lines that a command prints with -q."""
 FORMER = {"run": "lab"}
 """By a former name of a command, the name of today."""
 
@@ -99,8 +103,28 @@ def _command(words: Sequence[str], *, alone: bool) -> int:
 
 
 def _run_parsed(options: argparse.Namespace) -> int:
+    if getattr(options, "quiet", False) and not getattr(options, "json", False):
+        return _run_quietly(options)
     code: int = options.command(options)
     sys.stdout.flush()
+    return code
+
+
+def _run_quietly(options: argparse.Namespace) -> int:
+    """Runs the command, and prints at most `QUIET_LINES` of its lines."""
+    output = io.StringIO()
+    try:
+        with redirect_stdout(output):
+            code: int = options.command(options)
+    finally:
+        lines = output.getvalue().splitlines()
+        # GitHub reads lines that begin with "::", which put a message beside a file of the change.
+        commands = [line for line in lines if line.startswith("::")]
+        lines = [line for line in lines if line.strip() and not line.startswith("::")]
+        if len(lines) > QUIET_LINES:
+            lines[QUIET_LINES - 1 :] = [f"… {len(lines) - QUIET_LINES + 1} more lines without -q"]
+        if lines or commands:
+            print("\n".join([*lines, *commands]), flush=True)
     return code
 
 

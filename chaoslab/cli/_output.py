@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Adds both options, and those of the gate."""
     as_json(parser)
-    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress, only the summary")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print five lines at most")
     otlp.add_live(parser)
     _requirements.arguments(parser)
 

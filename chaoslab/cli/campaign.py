@@ -30,7 +30,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--fresh", action="store_true", help="with run: begin anew one that was broken off")
     parser.add_argument("--why", type=parse_nonempty, metavar="TEXT", help="with stop and pause: the reason")
-    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress, and five lines at most")
     as_json(parser)
 
 

@@ -68,7 +68,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=seed, help="seed of the faults' dice, in place of the scenario's own")
     parser.add_argument("--jobs", type=whole_number(1, 1024), default=1, help="processes (%(default)s)")
     parser.add_argument("-k", dest="only", default="", metavar="TEXT", help="the scenarios with this text in the name")
-    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress, and five lines at most")
     as_json(parser)
 
 

@@ -67,7 +67,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--anyway", action="store_true", help="run though the trial without faults is no baseline")
     add("-k", dest="only", default="", metavar="TEXT", help="scenarios with this text in their name")
     add_logs(parser, "where a run with all its trials is written")
-    add("-q", "--quiet", action="store_true", help="print no progress")
+    add("-q", "--quiet", action="store_true", help="print no progress, and five lines at most")
     as_json(parser)
 
 
@@ -144,14 +144,19 @@ def _explore_scenarios(chosen: Sequence[Scenario], options: argparse.Namespace) 
             data.append({"name": scenario.name, "unproven": unproven_reason, **to_plain(exploration)})
         else:
             report_text = f"{scenario.name}: {render_text(exploration, every=options.all)}"
+            if options.quiet:  # the heads alone: what was tried, and each root cause
+                heads = [line for line in report_text.splitlines() if line[:1].strip()]
+                warning = f"this proves nothing: {unproven_reason}"
+                report_text = "\n".join([warning, *heads] if unproven_reason else heads)
             print(paint(clean(report_text)) if colour else report_text, file=out, flush=True)
-            if unproven_reason:
+            if unproven_reason and not options.quiet:
                 print(f"this proves nothing: {unproven_reason}")
             for fault_name in exploration.left_out:
                 print(f"not asked for: {fault_name}, which the trial without faults does not meet either")
         if options.save is not None:
             for file in save_failures(scenario, exploration, options.save, changed=options.set):
-                print(f"saved {file}", file=sys.stderr)
+                if not options.quiet:
+                    print(f"saved {file}", file=sys.stderr)
         if options.map is not None:
             exploration.save(options.map)
             print(f"map {options.map}", file=sys.stderr)

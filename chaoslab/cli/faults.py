@@ -17,7 +17,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--calls", type=whole_number(3, 10**9), help="check: so many calls of each fault through each seam (20000)")
     add("--jobs", type=whole_number(1, 1024), default=os.cpu_count() or 1, help="check: processes (%(default)s)")
     add("--seed", type=seed, default=1, help="check: of all dice (%(default)s)")
-    add("-q", "--quiet", action="store_true", help="check: print only the result")
+    add("-q", "--quiet", action="store_true", help="check: print five lines at most")
     as_json(parser)
 
 

@@ -48,7 +48,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("-k", dest="only", default="", metavar="TEXT", help="the scenarios with this text in the name")
     add("--markdown", type=path, metavar="FILE", help="write the result for a pull request")
     add("--junit", type=path, metavar="FILE", help="write the result as JUnit XML")
-    add("-q", "--quiet", action="store_true", help="print no progress")
+    add("-q", "--quiet", action="store_true", help="print no progress, and five lines at most")
     as_json(parser)
 
 
@@ -197,7 +197,7 @@ def _print_result(result: ScenarioGate, options: argparse.Namespace) -> int:
                        for gated in result.scenarios],
         )  # fmt: skip
         return result.code
-    print("\n".join(result.in_words()))
+    print("\n".join([result.line, *result.in_words()] if options.quiet else result.in_words()))
     if read_variable("GITHUB_ACTIONS") == "true":
         print("\n".join(render_workflow_commands(result)))
     return result.code

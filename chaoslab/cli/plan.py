@@ -43,7 +43,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--set", action="append", default=[], metavar="NAME=VALUE", help="a value in place of the file's")
     add("-k", dest="only", default="", metavar="TEXT", help="the scenario with this text in its name")
     add("--logs", type=path, default=Path("logs"), help="where the memory is and runs are written (%(default)s)")
-    add("-q", "--quiet", action="store_true", help="print no progress")
+    add("-q", "--quiet", action="store_true", help="print no progress, and five lines at most")
     as_json(parser)
 
 

@@ -30,7 +30,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--jobs", type=whole_number(1, 1024), default=1, help="processes (%(default)s)")
     add("--set", action="append", default=[], metavar="NAME=VALUE", help="a value in place of its own")
     add("-k", dest="only", default="", metavar="TEXT", help="the scenario with this text in its name")
-    add("-q", "--quiet", action="store_true", help="print no progress")
+    add("-q", "--quiet", action="store_true", help="print no progress, and five lines at most")
     as_json(parser)
 
 

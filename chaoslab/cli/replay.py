@@ -23,7 +23,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--trial", action="append", default=[], metavar="K", help="only p3.r2, p3, 7 or 1-6; may be given again"
     )
-    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress, and five lines at most")
     as_json(parser)
 
 

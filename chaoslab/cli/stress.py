@@ -38,7 +38,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     otlp.add_live(parser)
     add_logs(parser, "where a run for each level is written, with a report.html")
     add_keep(parser)
-    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress, and five lines at most")
     as_json(parser)
 
 
@@ -101,7 +101,7 @@ def _run(options: argparse.Namespace) -> int:
             if not options.quiet:
                 print(step, file=sys.stderr, flush=True)
             print_report(step.folder, quiet=options.quiet, failed=step.breaks)
-    print(json.dumps(to_plain(levels), indent=2) if options.json else render_levels(levels))
+    print(json.dumps(to_plain(levels), indent=2) if options.json else render_levels(levels, brief=options.quiet))
     if options.chart:
         try:
             draw_chart(levels, options.chart)

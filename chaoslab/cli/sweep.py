@@ -27,7 +27,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--trials", type=parse_nonempty, help="so many at each place of the grid (TRIALS)")
     parser.add_argument("--seed", type=parse_nonempty, help="of all dice (SEED)")
     parser.add_argument("--out", type=path, default=Path("charts/sweep"), help="for charts and page (%(default)s)")
-    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress, only the table")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print five lines at most")
     as_json(parser)
 
 

@@ -60,7 +60,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_keep(parser)
     add("--junit", type=path, metavar="FILE", help="write the results as JUnit XML, a case a variant")
     as_json(parser)
-    add("-q", "--quiet", action="store_true", help="print only what does not hold")
+    add("-q", "--quiet", action="store_true", help="print only what does not hold, in five lines at most")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -116,8 +116,16 @@ def _run(options: argparse.Namespace) -> int:
         write(results, options.junit, rerun_options(options))
     if options.json:
         print_json(scenarios=[_result_data(result, options) for result in results])
-    elif len(results) > 1:
+    elif len(results) > 1 and not options.quiet:
         print(_summarize(results))
+    elif options.quiet:
+        not_passed = [result for result in results if str(result.state) != "passed"]
+        # The worst comes first, since -q prints a few lines alone.
+        not_passed.sort(key=lambda result: str(result.state) != "failed")
+        print("\n".join([
+            *([_summarize(results)] if len(results) > 1 and not_passed else []),
+            *(_render_result(result, options) for result in not_passed),
+        ]))  # fmt: skip
     states = {str(result.state) for result in results}
     return FAILED if "failed" in states else INVALID if "invalid" in states else 0
 
@@ -147,19 +155,18 @@ def _run_scenario(result: Result, options: argparse.Namespace) -> None:
                 trial.forget()  # nothing tells more of it, and there may be many
             if options.fail_fast and ruling.state is RulingState.FAILED:
                 break
-    if not options.json:
-        text = _render_result(result, options)
-        if text and not (options.quiet and result.state is RulingState.PASSED):
-            print(text, flush=True)
+    if not options.json and not options.quiet:
+        print(_render_result(result, options), flush=True)
     if result.rulings:
         well = result.state is RulingState.PASSED
-        print_report(result.rulings[0].trial.folder, quiet=options.quiet and well, failed=not well)
+        print_report(result.rulings[0].trial.folder, quiet=options.quiet, failed=not well)
 
 
 def _render_result(result: Result, options: argparse.Namespace) -> str:
     from chaoslab.scenarios.tell import render_result
 
-    return render_result(result, trial=options.trial, given=rerun_options(options))
+    brief = options.quiet and not options.trial
+    return render_result(result, trial=options.trial, given=rerun_options(options), brief=brief)
 
 
 def _result_data(result: Result, options: argparse.Namespace) -> dict[str, Any]:

@@ -84,10 +84,13 @@ def stress(
             yield replace(step, failed=render_failures(result, options, most=GROUPS_MAX)) if step.breaks else step
 
 
-def render_levels(steps: Sequence[StressLevel]) -> str:
-    """The steps as a table with bars, and the breaking point of each scenario."""
+def render_levels(steps: Sequence[StressLevel], *, brief: bool = False) -> str:
+    """The steps as a table with bars, and the breaking point of each scenario. `brief`: that point alone."""
     lines = []
     for name, scenario_steps in group_by_scenario(steps).items():
+        if brief:
+            lines.append(f"{name}: {_describe_breaking(scenario_steps)}")
+            continue
         faults = scenario_steps[0].faults
         suffix = f", beside its own {'fault' if faults == 1 else f'{faults} faults'}" if faults else ""
         lines.append(f"{name}: {scenario_steps[0].count.total} trials at each level{suffix}")

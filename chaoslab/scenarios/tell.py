@@ -31,8 +31,9 @@ OF_CALLS = {"changes", "when", "attempts", "on_turn", "between_turns", "window_s
 """The triggers of which a request's number says nothing."""
 
 
-def render_result(result: Result, *, trial: int | None = None, given: Sequence[str] = ()) -> str:
-    """The result in words. `trial`: the only one. `given`: options that its trials depend on, as they were given."""
+def render_result(result: Result, *, trial: int | None = None, given: Sequence[str] = (), brief: bool = False) -> str:
+    """The result in words. `trial`: the only one. `given`: options that its trials depend on, as they were given.
+    `brief`: of the trials that failed, the first reason and the command alone."""
     state, scenario = result.state, result.scenario
     passed, judged = result.standings.well, result.standings.judged
     share = compute_rate(passed, judged)
@@ -46,6 +47,9 @@ def render_result(result: Result, *, trial: int | None = None, given: Sequence[s
     lines = [head + (f"; {result.standings.open} open ({kinds})" if open_as else "")]
     if state is RulingState.INVALID:
         lines.append(f"  it proves nothing: {result.invalid}")
+    if brief:
+        failures = [text for text in render_failures(result, given, most=1) if text.startswith("  ")]
+        return "\n".join([*lines, *failures[:1], *failures[-1:]])
     if state is RulingState.PASSED and scenario.spec.found:
         lines.append(f"  fixed: it was found with {scenario.spec.found}")
     lines += [f"  {text}" for text in result.below]

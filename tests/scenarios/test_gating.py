@@ -166,7 +166,7 @@ def test_a_gate_that_would_fail_asks_again_on_fresh_seeds(
     git = ["git", "-c", "user.name=n", "-c", "user.email=n@x.test"]
     for words in (["init", "--quiet"], ["add", "."], ["commit", "--quiet", "--message", "first"]):
         subprocess.run([*git, *words], check=True)
-    words = ["gate", "drawn.chaos.yml", "--baseline", "base.json", "--open-max", "1", "-q"]
+    words = ["gate", "drawn.chaos.yml", "--baseline", "base.json", "--open-max", "1"]
     typed.out(*words, "--write", "--budget", "60")
     kept = json.loads(Path("base.json").read_text())
     for trial in kept["suites"][0]["trials"]:

@@ -193,13 +193,28 @@ def test_each_level_leaves_a_run_with_its_report(here: Path, typed: Typed) -> No
     )
 
 
-def test_who_wants_quiet_hears_of_the_reports_of_failures_alone(here: Path, typed: Typed) -> None:
+def test_quiet_prints_a_failure_and_its_command_alone(here: Path, typed: Typed) -> None:
     put(here, "careful")
     assert tried(typed, "-q", logs=True) == (0, "", "")
     assert (here / "logs" / "latest" / "report.html").is_file()
     put(here)
-    remedy, *_, report = tried(typed, "-q", logs=True)[2].splitlines()
-    assert (remedy[:13], report[:11]) == ("change first:", "report logs")
+    code, out, err = tried(typed, "-q", logs=True)
+    head, reason, command = out.splitlines()
+    assert (code, head[:6], reason[:8], err) == (1, "FAILED", "  harm: ", "")
+    assert command.startswith("  rerun: chaoslab test ")
+
+
+@pytest.mark.parametrize(
+    "words", [("test", "--trial", "1"), ("explore",), ("stress", "--iterations", "5"), ("plan",), ("compare",)]
+)
+def test_quiet_prints_five_lines_at_most(here: Path, typed: Typed, words: tuple[str, ...]) -> None:
+    put(here)
+    (file,) = (path.name for path in here.glob("*.chaos.*"))
+    files = [file] * (1 + (words[0] == "compare"))
+    lines = typed(*words[:1], *files, *words[1:], "-q").out.splitlines()
+    assert 1 <= len(lines) <= 5
+    assert len(lines) < 5 or lines[-1].endswith(" more lines without -q")
+    assert len(typed(*words[:1], *files, *words[1:]).out.splitlines()) > 5
 
 
 @pytest.mark.parametrize(

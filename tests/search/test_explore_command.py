@@ -44,7 +44,7 @@ def mended(prompt):
 def broken(prompt):
     raise RuntimeError("no")
 """
-SMALL = ("--tries", "lost_reply", "--by", "singles", "-q", "--no-logs")
+SMALL = ("--tries", "lost_reply", "--by", "singles", "--no-logs")
 
 
 @pytest.fixture(autouse=True)
@@ -75,7 +75,7 @@ def test_a_scenario_is_explored_and_its_failure_is_kept_until_it_is_fixed(here: 
     assert f"map: 2 of 4 cells tried: 1 correct, 1 harm. {points}" in lines
     assert file_names(here) == ["shop-repeats-pay-"]
     (file,) = (here / "found").iterdir()
-    assert err == f"saved {file.relative_to(here)}\n"
+    assert err.endswith(f"saved {file.relative_to(here)}\n")
     (again,) = re.findall("rerun: chaoslab test (.*)", said)
     assert "lost_reply" in again
     assert main(["test", "found", "--no-logs"]) == 1
@@ -99,12 +99,10 @@ def test_an_agent_of_no_file_is_saved_and_run_again_by_its_name(capsys: Said) ->
 
 
 def test_all_shows_each_way_to_fail_and_every_call(capsys: Said) -> None:
-    _, said, _ = explore(capsys, "shop.chaos.yml", "--tries", "lost_reply", "--tries", "timeout", "-q", "--no-logs")
+    _, said, _ = explore(capsys, "shop.chaos.yml", "--tries", "lost_reply", "--tries", "timeout", "--no-logs")
     assert "cause: lost_reply at pay 1, and " in said
     assert "also: harm: " not in said
-    _, said, _ = explore(
-        capsys, "shop.chaos.yml", "--tries", "lost_reply", "--tries", "timeout", "-q", "--no-logs", "--all"
-    )
+    _, said, _ = explore(capsys, "shop.chaos.yml", "--tries", "lost_reply", "--tries", "timeout", "--no-logs", "--all")
     assert "   also: harm: timeout (stream=downstream) at pay 1: pay twice" in said.splitlines()
     assert "  pay 1" in said.splitlines()
 
@@ -121,7 +119,7 @@ def test_the_map_is_data_and_a_page_on_which_replies_are_text(here: Path, capsys
     hostile = DESK.replace('return "I could not pay order 17."', 'raise ValueError("<script>alert(1)</script>")')
     (here / "desk.py").write_text(hostile)
     explore(capsys, "shop.chaos.yml", "--tries", "exception", "--tries", "lost_reply", "--by", "singles", "--by",
-            "born", "-q", "--no-logs", "--map", "map.html")  # fmt: skip
+            "born", "--no-logs", "--map", "map.html")  # fmt: skip
     page = (here / "map.html").read_text()
     assert "<script>" not in page
     assert "&lt;script&gt;alert(1)" in page
@@ -160,7 +158,7 @@ def test_the_cost_is_told_before_it_starts(capsys: Said) -> None:
 def test_a_file_can_say_how_it_is_explored(here: Path, capsys: Said) -> None:
     more = "explore: {trials: 2, tries: [lost_reply], by: [singles]}\n"
     (here / "shop.chaos.yml").write_text(FILE.format(agent="desk:agent") + more)
-    _, said, _ = explore(capsys, "shop.chaos.yml", "-q", "--no-logs")
+    _, said, _ = explore(capsys, "shop.chaos.yml", "--no-logs")
     assert said.startswith("shop: the budget of 2 trials was spent: 1 root cause in 2 trials")
     assert "1 of 4 cells tried: 1 harm." in said
     assert "the budget of … trials was spent; a larger budget tries it" in said
@@ -183,7 +181,7 @@ def test_ctrl_c_tells_how_to_go_on(capsys: Said, monkeypatch: pytest.MonkeyPatch
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Teller, "__call__", interrupted)
-    code, _, said = explore(capsys, "shop.chaos.yml", *SMALL[:-2], *quiet, "--logs", "logs")
+    code, _, said = explore(capsys, "shop.chaos.yml", *SMALL[:-1], *quiet, "--logs", "logs")
     (run,) = {each.parent for each in Path("logs").glob("*/info.log") if not each.parent.is_symlink()}
     *progress, last = said.splitlines()
     assert (code, bool(progress)) == (130, not quiet)
@@ -222,7 +220,7 @@ def make():
 def test_what_makes_an_agent_is_explored_by_its_name_and_its_failure_run_again(here: Path, capsys: Said) -> None:
     (here / "maker.py").write_text(MAKER)
     code, said, _ = explore(
-        capsys, "maker:make", "--prompt", "Pay 17.", "--tries", "lost_reply", "--by", "singles", "-q", "--no-logs"
+        capsys, "maker:make", "--prompt", "Pay 17.", "--tries", "lost_reply", "--by", "singles", "--no-logs"
     )
     assert code == 1
     (again,) = re.findall("rerun: chaoslab (.*)", said)
@@ -233,7 +231,7 @@ def test_what_makes_an_agent_is_explored_by_its_name_and_its_failure_run_again(h
 def test_a_trial_that_does_not_end_in_real_time_is_one_that_hung(here: Path, capsys: Said) -> None:
     (here / "desk.py").write_text(DESK.replace('return "I could not pay order 17."', "while True: pass", 1))
     code, said, _ = explore(
-        capsys, "shop.chaos.yml", "--tries", "exception", "--by", "singles", "--by", "pairs", "-q", "--no-logs",
+        capsys, "shop.chaos.yml", "--tries", "exception", "--by", "singles", "--by", "pairs", "--no-logs",
         "--set", "real_limit=1",
     )  # fmt: skip
     assert code == 1
@@ -259,7 +257,7 @@ def test_a_trial_that_does_not_end_in_real_time_is_one_that_hung(here: Path, cap
 )
 def test_bad_input_is_told_in_one_line(arguments: list[str], why: str, capsys: Said) -> None:
     try:
-        code = main(["explore", *arguments, "-q"])
+        code = main(["explore", *arguments])
     except SystemExit as ended:
         code = int(ended.code or 0)
     said = capsys.readouterr()

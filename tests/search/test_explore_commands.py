@@ -87,7 +87,7 @@ def test_a_command_that_pays_twice_is_found_and_kept(
     if program == "go":
         subprocess.run(["go", "build", "-o", "agent", file], check=True, timeout=300)
         command = "./agent"
-    asked = ["explore", "--exec", command, "--route", route, "--wait-s", "1", "--no-logs", "-q"]
+    asked = ["explore", "--exec", command, "--route", route, "--wait-s", "1", "--no-logs"]
     assert main([*asked, "--tries", "lost_reply", "--reset", "echo reset >> resets", "--save", "found"]) == 1
     said = capsys.readouterr().out
     assert re.match(r"agent: 1 root cause in 2 trials", said), said
@@ -96,7 +96,7 @@ def test_a_command_that_pays_twice_is_found_and_kept(
     (saved,) = (tmp_path / "found").iterdir()
     assert saved.name.startswith("agent-repeats-post-refunds-")
     assert len((tmp_path / "resets").read_text().split()) >= 4  # calm twice, with the fault, and again
-    assert main(["test", "found", "--no-logs", "-q"]) == 1
+    assert main(["test", "found", "--no-logs"]) == 1
     assert "    harm: POST /refunds twice" in capsys.readouterr().out
 
 
@@ -112,7 +112,7 @@ def test_a_command_that_pays_twice_is_found_and_kept(
     ],
 )  # fmt: skip
 def test_bad_input_is_told_in_one_line(arguments: list[str], why: str, capsys: Said) -> None:
-    assert main(["explore", *arguments, "-q", "--no-logs"]) == 2
+    assert main(["explore", *arguments, "--no-logs"]) == 2
     said = capsys.readouterr()
     assert why in said.err
     assert "Traceback" not in said.err

@@ -122,7 +122,7 @@ def there(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("there")
 def test_the_command_says_which_mitigation_holds(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["prove", "paid_twice.chaos.yaml", "--set", "fresh=paid_twice:naive", "-n", "20", "-q"]
+    words = ["prove", "paid_twice.chaos.yaml", "--set", "fresh=paid_twice:naive", "-n", "20"]
     assert main([*words, "--try", "key,backoff"]) == 0
     assert capsys.readouterr().out.endswith("closes failures and opens none: key\n")
     assert main([*words, "--try", "hope"]) == 2
@@ -138,14 +138,14 @@ def test_a_run_of_an_exploration_is_proved_without_naming_its_scenario(
         shutil.copy(FOLDER / name, tmp_path / name)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    explore = ["explore", "paid_twice.chaos.yaml", "--set", "fresh=paid_twice:naive", "--tries", "lost_reply", "-q"]
+    explore = ["explore", "paid_twice.chaos.yaml", "--set", "fresh=paid_twice:naive", "--tries", "lost_reply"]
     assert main([*explore, "--by", "singles", "--logs", "logs"]) == 1
     capsys.readouterr()
-    assert main(["prove", "latest", "--fresh", "paid_twice:careful", "-q"]) == 0
+    assert main(["prove", "latest", "--fresh", "paid_twice:careful"]) == 0
     assert "closed: lost_reply at refund 1: harm" in capsys.readouterr().out
     assert main(["test", "paid_twice.chaos.yaml", "-n", "1", "--logs", "logs"]) in (0, 4)
     capsys.readouterr()
-    assert main(["prove", "latest", "--fresh", "paid_twice:careful", "-q"]) == 2
+    assert main(["prove", "latest", "--fresh", "paid_twice:careful"]) == 2
     assert "holds no exploration of a scenario" in capsys.readouterr().err
 
 
