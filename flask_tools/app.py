@@ -191,8 +191,8 @@ def _worked(answer: Answer, service: ServiceSpec) -> Worked:
     text = "" if answer.body is None else spell_body(answer.body)
     fields = answer.body if isinstance(answer.body, dict) else {}
     # Slack refuses with status 200: what fails is told by a field.
-    said_no = any(name in fields and fields[name] == value for name, value in service.failed_if.items())
-    failed = not 200 <= answer.status < 300 or said_no
+    refusal = any(name in fields and fields[name] == value for name, value in service.failed_if.items())
+    failed = not 200 <= answer.status < 300 or refusal
     return Worked(answer.status, text, dict(answer.headers), answer.effect, failed=failed)
 
 

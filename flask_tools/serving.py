@@ -96,8 +96,8 @@ class _Refusal(ErrorTask):
         server: Any = self.channel.server
         self.status = f"{request.error.code} {request.error.reason}"
         large = isinstance(request.error, RequestEntityTooLarge)
-        said = TOO_LARGE if large else f"{request.error.reason}: {request.error.body}"
-        body = server.refuse(request.error.code, said).encode()
+        message = TOO_LARGE if large else f"{request.error.reason}: {request.error.body}"
+        body = server.refuse(request.error.code, message).encode()
         self.response_headers = [("Content-Type", "application/json")]
         # A connection whose request was refused may be out of step.
         self.set_close_on_finish()

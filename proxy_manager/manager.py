@@ -44,7 +44,7 @@ BUSY_POLL_S, IDLE_POLL_S = 0.001, 0.01
 # The time between two looks at the state, as a share of the time since it last held something to do: so a call waits
 # little after its like, and a manager costs little while calls are slow. BUSY_POLL_S at least, IDLE_POLL_S at most.
 IDLE_SHARE = 0.02
-# Leases and levers are looked at twice a second.
+# Leases, levers and the clean proxies are looked at twice a second.
 EXPIRE_POLL_S = 0.5
 # The wait for Toxiproxy's answer after which `health` reports that the lab is recovering.
 SLOW_S = 0.5
@@ -287,8 +287,8 @@ class Manager:
         now, foreign = self._clock.utc(), self._standing.foreign
         for what in sorted(foreign.keys() - self._foreign):
             self._foreign[what] = foreign[what], now
-            said = f"not from this lab: {what} since {now:%H:%M:%S}"
-            self._note(events.LabWarning(message=said), said)
+            message = f"not from this lab: {what} since {now:%H:%M:%S}"
+            self._note(events.LabWarning(message=message), message)
             with contextlib.suppress(LogLost):
                 for experiment, row in self._lately:
                     if row.call.target == foreign[what] and experiment.run in self._runs:
@@ -300,13 +300,13 @@ class Manager:
 
     def _over(self, what: str, since: datetime) -> events.LabDisturbed:
         lasted_s = round((self._clock.utc() - since).total_seconds(), 6)
-        said = f"not from this lab: {what}"
+        message = f"not from this lab: {what}"
         return events.LabDisturbed(
-            what=said, since=iso(since), lasted_s=max(0.0, lasted_s), lanes=[], epoch=self._standing.epoch
+            what=message, since=iso(since), lasted_s=max(0.0, lasted_s), lanes=[], epoch=self._standing.epoch
         )
 
-    def _note(self, event: events.Event, said: str) -> None:
-        self.tell(said)
+    def _note(self, event: events.Event, message: str) -> None:
+        self.tell(message)
         for experiment in self._runs.values():
             with contextlib.suppress(LogLost):  # the run's next call will report it
                 experiment.log.write(event)
@@ -458,16 +458,16 @@ class Manager:
                 if lane.own:
                     self._arming.destroy(lane.proxy)
                 with contextlib.suppress(LogLost):  # nobody is left to be told, and the loop has other runs to serve
-                    for gone in fault_lifecycle.report_healed(lane.active, lane.row.call, None):
-                        self._write(experiment, lane.row, gone)
+                    for event in fault_lifecycle.report_healed(lane.active, lane.row.call, None):
+                        self._write(experiment, lane.row, event)
             self._arming.end_standing(experiment)
 
     def _tell_of_lever(self, experiment: OpenRun) -> None:
         """Logs that somebody has paused the manager, or lets it go on."""
-        if (said := levers.read_lever(experiment.lever)) != experiment.paused:
-            now = "makes no fault" if said else "makes faults again"
-            message = f"the proxy manager {now}: {said or 'its lever was released'}"
-            experiment.paused = said
+        if (lever := levers.read_lever(experiment.lever)) != experiment.paused:
+            now = "makes no fault" if lever else "makes faults again"
+            message = f"the proxy manager {now}: {lever or 'its lever was released'}"
+            experiment.paused = lever
             self.tell(message)
             with contextlib.suppress(LogLost):  # the run's next call will report it
                 experiment.log.write(events.LabWarning(message=message))

@@ -103,6 +103,7 @@ class CallRow:
     call: Call
     deadline_s: float
     observation: Mapping[str, Any]
+    # All that triggers ask about the call, so that the manager needs no memory of the trial.
     occasion: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -49,6 +49,8 @@ def list_toxics(active: Sequence[ActiveFault]) -> list[ToxicInfo]:
 def standing_key(active: Sequence[ActiveFault], call: Call) -> str:
     """The key under which a lane with these faults may stay for further calls; empty unless all of them go on for a
     time. Equal keys are equal lanes."""
+    # Such faults have a lane of their own rather than toxics on the clean proxy, which would hit calls in flight, calls
+    # that a trigger spares, and other trials, and nobody would witness it.
     # Another fault would hit the later calls of a kept connection too; "refused" is one permanent proxy for all calls.
     if is_refused(active) or not all(active_fault.stands for active_fault in active):
         return ""

@@ -126,6 +126,7 @@ class Local:
         )
         agent = subprocess.Popen(
             (*command, *arguments),
+            # Here the agent is told why the lab is down. Any end of this process closes it, which ends the agent.
             stdin=subprocess.PIPE,
             # A tool's key is for the tools alone.
             env=without_keys_of_tools(self.environment),
@@ -234,6 +235,7 @@ class Local:
         with out:
             process = subprocess.Popen(
                 (*command, "--lifeline"),
+                # It closes with this process, even by kill -9, and with it the part ends: nothing outlives the lab.
                 stdin=subprocess.PIPE,
                 stdout=out,
                 stderr=subprocess.STDOUT,

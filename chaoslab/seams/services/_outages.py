@@ -42,6 +42,7 @@ class Outages:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self.resets: dict[str, Callable[[], object]] = {}
+        # By service, since an outage is there for all of its clients.
         self._current: dict[str, Current] = {}
         self._lines: dict[str, dict[int, Droppable]] = {}
 
