@@ -287,7 +287,7 @@ class Local:
 def _python_command() -> tuple[str, ...]:
     """The command that runs a module of the lab. It searches the current folder only if this process does: a user's
     file may have a part's name."""
-    # `-P` keeps a user's file `chaoslab.py` from taking the package's place.
+    # `-P` keeps a file of the user that is named like the package from taking its place.
     return (sys.executable, "-m") if {"", str(Path.cwd())} & {*sys.path} else (sys.executable, "-P", "-m")
 
 
