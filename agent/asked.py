@@ -34,6 +34,7 @@ class AskedAgent:
             file = options.prompts or (Path(chosen.prompts) if chosen.prompts else prompts.FILE)
             loaded_prompts = prompts.load(file)
             config = configuration.load(options.config or configuration.FILE, **hosts)
+            # Last, since it asks over the network: what is wrong in the user's files needs no server.
             model.check(chosen, options.settings)
         except (SettingError, LookupError) as error:
             refuse(error)

@@ -77,8 +77,10 @@ def graph(chosen: Settings, url: str, client: httpx.AsyncClient, toolbox: Toolbo
         model=chosen.model_name,
         api_key=SecretStr(chosen.groq_api_key or "offline"),
         base_url=url,
+        # A paid model should say the same again as nearly as it can.
         temperature=0,
         streaming=chosen.streams,
+        # The seam's: the model's calls are exchanges as those of the tools are.
         http_async_client=client,
         http_client=httpx.Client(transport=httpx.BaseTransport()),  # else Groq's own, which reads certificates, 20 ms
     )

@@ -37,8 +37,8 @@ from chaoslab.wire.control import Control, explain
 from chaoslab.wire.lanes import MENDING_S, Health, LabDown, Lanes
 
 READY_S = 20.0
+# The timeout of a health check: longer than a manager needs to detect that its loop is stuck.
 HEALTH_S = 8.0
-"""The timeout of a health check: longer than a manager needs to detect that its loop is stuck."""
 
 
 class MakesTwins(Protocol):
@@ -73,6 +73,7 @@ def _run_to_code(options: argparse.Namespace, asked_agent: AskedAgent, twins: Ma
     lifeline_message = bytearray()
     try:
         with (
+            # The signals come first: Ctrl-C may come while the twins are made.
             Interrupts() as interrupts,
             twins(asked_agent.chosen, asked_agent.config, asked_agent.prompts, asked_agent.file, _warn) as twin_of,
             asyncio.Runner() as runner,
@@ -80,6 +81,7 @@ def _run_to_code(options: argparse.Namespace, asked_agent: AskedAgent, twins: Ma
             if options.lifeline:
                 from chaoslab.base.lifeline import end_with_stdin
 
+                # The supervisor holds the other end of stdin, by which it says that the lab is down.
                 lifeline_message = end_with_stdin()
             return runner.run(
                 _run_session(
@@ -144,6 +146,7 @@ async def _run_session(
             info, agent_log = (
                 stack.enter_context(run.log(name, clock=clock, secrets=secrets)) for name in ("info", "agent")
             )
+            # Not before its logs are open: `latest` names a run that began, not one whose parts never came up.
             run.make_latest()
         except sqlite3.Error as error:
             raise SettingError(explain(state, error)) from error
@@ -169,6 +172,7 @@ async def _run_session(
             control.set_plan(run.name, plan.to_json())
             seam.change(plan)
 
+        # No timeout of the client's own: each target has one, which the seam keeps.
         client = await stack.enter_async_context(httpx.AsyncClient(transport=seam, timeout=None))
         toolbox = Toolbox(client, targets, services, config, chosen, info, clock)
         session = Session(
@@ -195,6 +199,7 @@ async def _run_watched(
         await session.run(prompt_list, twin_of)
         await _wait_until_settled(control, run.name, session.clock)
     except asyncio.CancelledError:
+        # A lab that is down cancels this task as Ctrl-C does; its message tells the two apart.
         if lifeline_message:
             reason = "lab_down"
             raise LabDown(lifeline_message.decode()) from None

@@ -38,6 +38,7 @@ class RealService(BaseModel):
     """A service that is not the lab's own: its address, and its key or `$NAME` for the environment variable with the
     key."""
 
+    # A misspelt name would pass in silence, and its default be in force.
     model_config = ConfigDict(extra="forbid", frozen=True)
     url: Annotated[str, Field(pattern=r"^https?://[^/\s@]+(/|$)"), AfterValidator(_address)]
     key: str = ""

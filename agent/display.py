@@ -28,6 +28,7 @@ class Plain:
                     self._say(watched)
                     await asyncio.sleep(interval_s)
             finally:
+                # The lines that came since the last look.
                 watched.take(follower.new())
                 self._say(watched, all_of_them=True)
 

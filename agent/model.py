@@ -28,18 +28,21 @@ def check(chosen: Settings, given: Iterable[str] = ()) -> None:
     if not url:
         return
     key = chosen.groq_api_key
+    # Before the first request, whose errors may be printed.
     printed.hide((key,))
     with httpx.Client(
         timeout=ANSWER_S,
         trust_env=False,
+        # With trust_env=False, httpx would not look at SSL_CERT_FILE, by which a user adds an authority.
         verify=httpx.create_ssl_context(),
         headers={"Authorization": f"Bearer {key or 'offline'}"},
     ) as client:
         models = f"{url}/openai/v1/models"
         try:
+            # Names such as openai/gpt-oss-20b have a slash of their own.
             reply = client.get(f"{models}/{quote(chosen.model_name, safe='/')}")
             refused = _refusal(reply)
-            said = str(refused.get("message") or reply.reason_phrase)[:200]
+            reason = str(refused.get("message") or reply.reason_phrase)[:200]
             if reply.status_code in (401, 403):
                 blamed = (
                     f"GROQ_API_KEY ({origin('GROQ_API_KEY', given)}) is refused by"
@@ -47,9 +50,10 @@ def check(chosen: Settings, given: Iterable[str] = ()) -> None:
                     else "GROQ_API_KEY is wanted by"
                 )
                 raise SettingError(
-                    f"{blamed} {url} ({reply.status_code}: {said}): give a key that it knows, "
+                    f"{blamed} {url} ({reply.status_code}: {reason}): give a key that it knows, "
                     "or leave both GROQ_API_KEY and MODEL_URL empty for the offline model"
                 )
+            # A server that has no such page answers 404 too, but without this code.
             if reply.status_code == 404 and refused.get("code") == "model_not_found":
                 hint = did_you_mean(chosen.model_name, _names(client.get(models)))
                 raise SettingError(

@@ -16,6 +16,7 @@ from chaoslab.core.conversation import USER_TURNS_MAX, Conversation, Turn, turn,
 
 FILE = Path(__file__).resolve().with_name("prompts.json")
 LENGTH_MAX = 20_000
+# int() refuses a text of thousands of digits, and no reply has a million items.
 _INDEX = re.compile("[0-9]{1,6}")
 LIKE = 'a list like [{"prompt": "What is 6 times 7?"}]'
 
@@ -93,6 +94,7 @@ class Prompt(BaseModel):
 
     def asking(self, conversation: Conversation) -> "Prompt":
         """The same prompt with another conversation."""
+        # The fields that were set tell if the prompt states anything, so they alone go on.
         return Prompt.of(conversation, **self.model_dump(include={"facts", "effects"}, exclude_unset=True))
 
     @property
@@ -132,6 +134,7 @@ def _turn(conversation_turn: Turn) -> Any:
 
 def as_data(prompts: Sequence[Prompt]) -> list[Any]:
     """The prompts as JSON, in the form of a file. A log keeps this form, and `Prompt` accepts it."""
+    # A default that is written out would count as something that the prompt states.
     return [prompt.model_dump(mode="json", exclude_unset=True) for prompt in prompts]
 
 

@@ -89,6 +89,7 @@ class Session:
         for number, prompt in enumerate(prompts):
             trial = nth_trial(self.run_of.name, number, len(prompts))
             for fact in prompt.facts:  # known from now on, whatever becomes of the service
+                # The values of a real service may change during the run: they are looked up when their trial begins.
                 if isinstance(fact, Lookup) and not self.toolbox.is_real(fact.tool):
                     self._looked_up[fact.model_dump_json()] = await self._value(fact, trial, now)
         for number in range(self.settings.trials_of(len(prompts))):
@@ -114,6 +115,7 @@ class Session:
             self._off = wanted_steering.off
             fields: dict[str, Any] = {name.lower(): chance for name, chance in self._chances.items()}
             self.change_plan(from_settings(replace(self.settings, **fields)).without(self._off))
+        # Each trial says it, since one whose faults were off is not replayed.
         if self._off:
             self.info.write(events.FaultsOff(injections=self._off), trial=trial.key)
 
@@ -138,6 +140,7 @@ class Session:
         now = datetime.fromisoformat(self.run_of.now)
         facts = [await self._fact(fact, trial, now) for fact in prompt.facts]
         effects: list[dict[str, Any]] = dated(prompt.effects, now)
+        # What the prompt states counts; the twin's effects stand in where it states nothing.
         if twin is not None and twin.effects is not None and not prompt.stated:
             effects = [*map(dict, twin.effects)]
         started = events.PromptStarted(
@@ -170,12 +173,14 @@ class Session:
 
         talk = Talk(conversation, note, episode.requests, episode.memory, self.clock)
         state, attempts_max = self.graph_input("", now), 0
+        # The system's message alone stays: the turns bring the user's.
         state["messages"].pop()
         while (message := talk.next()) is not None:
             if talk.wait_s:
                 await self.clock.asleep(talk.wait_s)
             talk.begin(message)
             outcome = await self._tries({"messages": [*state["messages"], ("user", message)]}, trial, episode)
+            # The trial tells the most attempts that one of its turns needed.
             attempts_max = self._attempts = max(attempts_max, self._attempts)
             if outcome.error_type != "none":
                 return outcome
@@ -186,6 +191,7 @@ class Session:
     async def _tries(self, graph_input: dict[str, Any], trial: TrialId, episode: TrialState) -> _Outcome:
         """Asks the agent, again if it fails, up to the limit."""
         outcome = _Outcome("", "none")
+        # One attempt, and as many more as the limit allows.
         for attempt in range(1, self.settings.resilience["prompt_limit"] + 2):
             self._attempts = attempt
             outcome = await self._attempt(graph_input, trial, episode)
@@ -265,6 +271,7 @@ class Session:
             outcome = _Outcome("", _error_type(error), _describe_error(error)[:500])
             if outcome.error_type == "model" and episode.stopped_by is not None:
                 outcome = _Outcome("", BUDGET, f"stopped by {episode.stopped_by.named(setting=True)}")
+        # A framework may have swallowed one of these; the run ends even so.
         for down in (self.seam.lanes.down, self.info.lost, self.agent_log.lost):
             if down is not None:
                 raise down
@@ -330,6 +337,7 @@ def _describe_error(error: Exception) -> str:
     error_text = f"{type(error).__name__}: {error}"
     if type(error).__module__.startswith("groq"):
         return _printable(
+            # The SDK says no more than “Connection error.”; the reason is its cause.
             f"{error_text} ({error.__cause__})" if error.__cause__ and not hasattr(error, "status_code") else error_text
         )
     return _printable(

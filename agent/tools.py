@@ -25,8 +25,8 @@ from chaoslab.record.log import Log
 from chaoslab.seams.http.tags import EXTENSION, ProbeTag, RequestTag, Target, TrialState, episode
 
 TYPES: dict[str, type] = {"string": str, "integer": int, "number": float, "boolean": bool}
+# Statuses after which the same request may succeed (RFC 9110, RFC 6585).
 AGAIN = {408, 425, 429, 500, 502, 503, 504}
-"""Statuses after which the same request may succeed (RFC 9110, RFC 6585)."""
 
 
 async def discover(client: httpx.AsyncClient, config: Config, ports: Ports) -> dict[str, ServiceSpec]:
@@ -112,6 +112,7 @@ class Toolbox:
     async def use(self, service: ServiceSpec, tool: ToolSpec, raw_arguments: Mapping[str, Any]) -> str:
         """The result as text for the model. Raises ToolException: every attempt failed; its message is for the
         model."""
+        # Null stands for an optional parameter that is left out.
         arguments = {key: value for key, value in raw_arguments.items() if value is not None}
         try:
             json.dumps(arguments, ensure_ascii=False).encode()
@@ -139,6 +140,7 @@ class Toolbox:
             wait_s = min(max(outcome.wait_s, self.config.retry_wait_s * 2**tries), self.config.retry_after_max_s)
             self._write(trial, events.Retry(at=at(attempt), tool=tool.name, wait_s=wait_s, reason=outcome.text))
             await self.clock.asleep(wait_s)
+        # A refusal would be the same around the proxy.
         if not outcome.ok and outcome.again and resilience["fallback"] == "direct":
             attempt = request.next_attempt()
             address = self.targets[service.name].url
@@ -155,6 +157,7 @@ class Toolbox:
     ) -> _Outcome:  # fmt: skip
         tag = RequestTag(request, attempt, dict(arguments), direct)
         built = self._request(service, tool, arguments, trial.trial)
+        # The same in each attempt, so that a service can tell a retry from a second order.
         built.headers["Idempotency-Key"] = request.id
         built.extensions[EXTENSION] = tag
         try:
@@ -167,6 +170,7 @@ class Toolbox:
         reply = Reply(response.status_code, response.headers, response.content)
         if not self.targets[service.name].says_no(reply):
             return _Outcome(_text(reply), ok=True)
+        # A spent quota answers 429 as well: this header says that waiting does not help.
         refused = response.headers.get("x-should-retry") == "false"
         status = "" if 200 <= reply.status < 300 else f" {reply.status}"
         strange = reply.unreadable and not status
@@ -179,6 +183,7 @@ class Toolbox:
         self, service: ServiceSpec, tool: ToolSpec, arguments: Mapping[str, Any], trial: TrialId
     ) -> httpx.Request:
         """The tool's HTTP request, with the service's key at its place."""
+        # What the model filled in is quoted; the rest of the path is the service's own.
         path = "/".join(
             _quote_segment(fill(segment, arguments)) if segment.startswith("$") else segment
             for segment in tool.path.split("/")
@@ -253,4 +258,5 @@ def _quote_segment(segment: Any) -> str:
 def _retry_after_s(response: httpx.Response) -> float:
     """The Retry-After header in seconds; 0 if it is missing or a date."""
     header = response.headers.get("retry-after", "")
+    # isdigit() alone takes “²” and other signs, which float() refuses.
     return float(header) if header.isascii() and header.isdigit() else 0.0

@@ -44,6 +44,7 @@ class _Service:
         self._desk, self._name = desk, desk.service.name
         self._ledger = Ledger(desk.service, runs)
         self.app = app = Flask(f"chaoslab.{self._name}", static_folder=None)
+        # Flask refuses by the stated length, before anything is read.
         app.config["MAX_CONTENT_LENGTH"] = BODY_MAX
         app.extensions["ledger"] = self._ledger
         self._offered: list[str] = []
@@ -62,6 +63,7 @@ class _Service:
 
     def _add(self, method: str, path: str, view: Callable[..., Response]) -> None:
         self._offered.append(f"{method} {path}")
+        # Flask's own OPTIONS would answer in its words and not in the service's.
         self.app.add_url_rule(
             path, endpoint=self._offered[-1], view_func=view, methods=[method], provide_automatic_options=False
         )
@@ -82,19 +84,24 @@ class _Service:
         return self._say(self._desk.wording(403, why), 403) if why else None
 
     def _answer(self, route: Route, parts: dict[str, str]) -> Worked:
+        # `multi`: a field that comes twice is another request than one that comes once.
         desk, key, query = self._desk, request.headers.get("Idempotency-Key"), list(request.args.items(multi=True))
         try:
             trial = TrialId.parse(request.headers.get("X-Trial"))
         except ValueError as error:
             raise Refusal(400, desk.wording(400, str(error))) from None
+        # Printable, as it goes into the log and back into a header.
         if key is not None and not (0 < len(key) <= KEY_MAX and key.isprintable()):
             raise Refusal(400, desk.wording(400, f"Idempotency-Key must be 1 to {KEY_MAX} printable characters"))
         body = _body(request.get_data(), desk.wording)
+        # Sorted, as the order of a query's fields means nothing.
         spelt = canonical([request.method, request.path, sorted(query), body])
         fingerprint = hashlib.blake2b(spelt.encode("utf-8", "replace"), digest_size=16).hexdigest()
 
         def do(run_now: datetime, past: tuple[Done, ...]) -> Worked:
+            # Without a key a later request is told from an equal one by the effects before it.
             identity = key or request_id(trial.header, route.tool, fingerprint, len(past) + 1)
+            # Reversed, so that the first of a repeated field counts, as in Flask.
             first_values = dict(reversed(query))
             try:
                 reply = route.work(ServiceRequest(identity, run_now, first_values, body, parts, past))
@@ -115,6 +122,7 @@ class _Service:
         return _response(_worked(Answer(body, status, headers or {}), self._desk.service))
 
     def _failed(self, headers: dict[str, str]) -> Response:
+        # The service's own words for 500, so that a crash looks like one of the real thing.
         known = self._desk.service.errors.get(500)
         return self._say(known.body if known else self._desk.wording(500, "internal error"), 500, headers)
 
@@ -137,6 +145,7 @@ class _Service:
         """Fails an effect that could not be logged, and so was not done. No plan has such a fault: the run must not go
         on."""
         print(f"{self._name}: {error}", file=sys.stderr, flush=True)
+        # A header takes ASCII alone, and no line breaks.
         told = f"{self._name}: {error}".encode("ascii", "backslashreplace").decode().replace("\n", " ")
         return self._failed({TROUBLE: told})
 
@@ -145,6 +154,7 @@ class _Service:
         try:
             try:
                 self._ledger.warn(message[:500], TrialId.parse(request.headers.get("X-Trial")))
+            # The crash may have been in the trial's header itself.
             except (ValueError, LookupError):
                 self._ledger.warn(message[:500], TrialId.parse(None))
         except Unwritten as lost:
@@ -157,7 +167,9 @@ def _body(data: bytes, wording: Callable[[int, str], Any]) -> dict[str, Any]:
     if not data.strip():
         return {}
     try:
+        # Python takes NaN and Infinity, which are no JSON.
         body = json.loads(data, parse_constant=_not_json)
+        # Spelled once here, so that half a surrogate pair is refused now and not when the answer is written.
         canonical(body).encode()
     except json.JSONDecodeError as error:
         raise Refusal(400, wording(400, f"the body is not valid JSON: {error}")) from None
@@ -178,14 +190,16 @@ spell_body = speller(separators=(",", ":"))
 def _worked(answer: Answer, service: ServiceSpec) -> Worked:
     text = "" if answer.body is None else spell_body(answer.body)
     fields = answer.body if isinstance(answer.body, dict) else {}
-    said_no = any(name in fields and fields[name] == value for name, value in service.failed_if.items())
-    failed = not 200 <= answer.status < 300 or said_no
+    # Slack refuses with status 200: what fails is told by a field.
+    refusal = any(name in fields and fields[name] == value for name, value in service.failed_if.items())
+    failed = not 200 <= answer.status < 300 or refusal
     return Worked(answer.status, text, dict(answer.headers), answer.effect, failed=failed)
 
 
 def _response(worked: Worked) -> Response:
     response = Response(worked.text, status=worked.status, mimetype="application/json")
     if not worked.text:
+        # Flask gives every answer a type, and 204 has no body.
         del response.headers["Content-Type"]
     response.headers.extend(worked.headers)
     if worked.replayed:

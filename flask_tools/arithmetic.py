@@ -15,17 +15,20 @@ from dataclasses import dataclass
 
 Number = int | float
 LENGTH_MAX = 1000
+# Below Python's limit of recursion, as a level takes several calls.
 NESTING_MAX = 100
 FACTORIAL_MAX = 1000
+# The bits of a whole number: enough for factorial(1000), and fewer digits than Python's limit for text (4300).
 BITS_MAX = 10_000
-"""The bits of a whole number: enough for factorial(1000), and fewer digits than Python's limit for text (4300)."""
 TOO_LARGE = (
     f"the result is too large: whole numbers may have {int(BITS_MAX * math.log10(2))} digits, others go to 1.8e308"
 )
 CONSTANTS = {"pi": math.pi, "π": math.pi, "e": math.e, "tau": math.tau}
 
 _TOKEN = re.compile(
+    # A comma may group thousands, or separate arguments: within a call's brackets it does the latter.
     r"\s*(?:(?P<grouped>[0-9]{1,3}(?:,[0-9]{3})+(?![0-9,])(?:\.[0-9]+)?)"
+    # ASCII digits, as `int` takes those of other scripts too.
     r"|(?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
     r"|(?P<name>[^\W\d_][\w]*)|(?P<sign>\*\*|//|[-+*/%^(),×÷−·]))"
 )
@@ -61,6 +64,7 @@ def _tokens(text: str) -> list[_Token]:
     while text[position:].strip():
         match = _TOKEN.match(text, position)
         if match is not None and match["grouped"] and calls and calls[-1]:
+            # A group of thousands in a call's brackets is read again as one number and a comma.
             match = re.compile(r"\s*(?P<number>[0-9]+)").match(text, position)
         if match is None:
             at = position + len(text[position:]) - len(text[position:].lstrip())
@@ -121,6 +125,7 @@ class _Parser:
         if self._depth > NESTING_MAX:
             raise Wrong("too_deep", f"nested deeper than {NESTING_MAX}", self._next.position)
         sign = self._take("+", "-")
+        # A sign binds less than a power: -2^2 is -4.
         if sign is None:
             value = self._power()
         else:
@@ -132,6 +137,7 @@ class _Parser:
     def _power(self) -> Number:
         base = self._atom()
         sign = self._take("**")
+        # The right side may have a sign, and powers go from right to left.
         return base if sign is None else _apply(sign, base, self._unary())
 
     def _atom(self) -> Number:
@@ -141,6 +147,7 @@ class _Parser:
             plain = token.text.replace(",", "")
             return _checked(float(plain) if "." in plain else int(plain), token)
         if token.kind == "number":
+            # Whole numbers stay exact.
             return _checked(int(token.text) if token.text.isdecimal() else float(token.text), token)
         if token.kind == "name":
             return self._named(token)
@@ -148,6 +155,7 @@ class _Parser:
             value = self._sum()
             self._close()
             return value
+        # Given back, so that the error shows the place of this token.
         self._at -= 1
         raise self._unexpected()
 
@@ -194,9 +202,11 @@ def _guarded(token: _Token, compute: Callable[[], Number]) -> Number:
     except ZeroDivisionError:
         raise Wrong("division_by_zero", "division by zero", token.position) from None
     except OverflowError as error:
+        # A function's own words name it, as factorial's do.
         own = str(error) if str(error).startswith(token.text) else TOO_LARGE
         raise Wrong("overflow", own, token.position) from None
     except (ValueError, TypeError) as error:
+        # Python's own words say no more than the message does.
         why = "" if str(error) == "math domain error" else f" ({error})"
         raise Wrong("domain", f"{token.text} is not defined there{why}", token.position) from None
 
@@ -211,15 +221,18 @@ def _checked(value: Number, token: _Token) -> Number:
 
 
 def _quotient(left: Number, right: Number) -> Number:
+    # A division without a rest stays whole.
     if isinstance(left, int) and isinstance(right, int) and left % right == 0:
         return left // right
     return left / right
 
 
 def _power(base: Number, exponent: Number) -> Number:
+    # Estimated first: 9**9**9 would take all memory before it could be checked.
     if isinstance(base, int) and isinstance(exponent, int) and (abs(base).bit_length() - 1) * exponent > BITS_MAX:
         raise OverflowError
     value = base**exponent
+    # Python gives a complex number for the root of a negative one.
     if isinstance(value, complex):
         raise ValueError("an even root of a negative number")
     return value
@@ -234,6 +247,7 @@ def _factorial(n: Number) -> int:
 
 
 def _root(x: Number) -> Number:
+    # Exact for squares, of however many digits.
     if isinstance(x, int) and x >= 0 and math.isqrt(x) ** 2 == x:
         return math.isqrt(x)
     return math.sqrt(x)
@@ -242,6 +256,7 @@ def _root(x: Number) -> Number:
 def _round(x: Number, digits: Number = 0) -> Number:
     if digits != int(digits) or abs(digits) > LENGTH_MAX:
         raise ValueError("needs a whole number of digits")
+    # Without digits `round` gives a whole number.
     return round(x, int(digits)) if digits else round(x)
 
 
@@ -250,6 +265,7 @@ FUNCTIONS: dict[str, tuple[int, int, Callable[..., Number]]] = {
     "ceil": (1, 1, math.ceil), "min": (1, 100, lambda *numbers: min(numbers)),
     "max": (1, 100, lambda *numbers: max(numbers)), "sin": (1, 1, math.sin), "cos": (1, 1, math.cos),
     "tan": (1, 1, math.tan), "asin": (1, 1, math.asin), "acos": (1, 1, math.acos), "atan": (1, 1, math.atan),
+    # log10 is exact for powers of ten, and `log(1000, 10)` is not.
     "ln": (1, 1, math.log), "log": (1, 2, lambda x, base=10: math.log10(x) if base == 10 else math.log(x, base)),
     "log10": (1, 1, math.log10), "log2": (1, 1, math.log2), "exp": (1, 1, math.exp), "factorial": (1, 1, _factorial),
 }  # fmt: skip

@@ -136,6 +136,7 @@ class _Event:
 
 def _events(ask: ServiceRequest) -> dict[str, _Event]:
     """The seeded week, changed by this trial's effects."""
+    # By the run's own day, so that equal runs have equal weeks.
     monday = (ask.now - timedelta(days=ask.now.weekday())).replace(hour=0, minute=0, second=0, microsecond=0)
     events = {}
     for number, (day, hour, minute, minutes, title) in enumerate(WEEK, 1):
@@ -158,6 +159,7 @@ def _create(ask: ServiceRequest) -> Answer:
     start, end = _when(ask, "start"), _when(ask, "end")
     if end < start:
         raise _no(400, "The specified time range is empty.", "timeRangeEmpty")
+    # Google takes an id from the client, in the digits of base32hex.
     identity = ask.body.get("id", ask.fixed(digits=26))
     if not isinstance(identity, str) or not re.fullmatch(r"[a-v0-9]{5,1024}", identity):
         raise _no(400, "Invalid resource id value.", "invalid")
@@ -198,6 +200,7 @@ def _list(ask: ServiceRequest) -> Answer:
     events = [
         event
         for event in sorted(_events(ask).values(), key=lambda e: (e.start, e.id))
+        # An event that ends when the range begins is none of it, as with Google.
         if (low is None or event.end > low)
         and (high is None or event.start < high)
         and all(word in folded(event.title) for word in words)

@@ -35,6 +35,7 @@ def run(options: argparse.Namespace) -> int:
         modules = {name: ServiceModule.load(name, chosen) for name in names}
     except (LookupError, ValueError, OSError) as error:
         return refuse(error)
+    # Late, since Flask takes most of the start, and a wrong setting is told before.
     from chaoslab.flask_tools.app import app_of  # and with it Flask
 
     runs = Folders(options.logs, options.now)
@@ -51,6 +52,7 @@ def run(options: argparse.Namespace) -> int:
     servers = _bind(apps, modules, options.host, Ports(options.base_port))
     if servers is None:
         return 2
+    # Not an event: the handler of a signal could come while the main thread holds its lock.
     ended = Flag()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())

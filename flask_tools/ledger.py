@@ -30,6 +30,7 @@ from chaoslab.record.lines import parse_line
 from chaoslab.record.log import Log, LogLost
 from chaoslab.record.runs import Run
 
+# Bounded, as a service serves a run of any number of trials; what is dropped is read again from the log.
 TRIALS_MAX = 256
 ANSWERS_MAX = 512
 RUNS_MAX = 16
@@ -68,9 +69,11 @@ class _Book:
 
     def catch_up(self, log: BinaryIO, trial: str) -> None:
         """Reads the trial's new lines in the log; unreadable lines are skipped."""
+        # Looked for as bytes first: most lines of a log are other trials'.
         mark = f'"{trial}"'.encode()
         log.seek(self.read_to)
         for line in log:
+            # A line that is being written is read next time.
             if not line.endswith(b"\n"):
                 break
             self.read_to += len(line)
@@ -81,6 +84,7 @@ class _Book:
     def add(self, event: Effect) -> None:
         done = Done(event.effect, event.content)
         self.past.append(done)
+        # Without an id nobody can ask for the same again.
         if event.request_id and event.reply:
             reply: dict[str, Any] = event.reply
             worked = Worked(int(reply["status"]), str(reply["body"]), dict(reply["headers"]), done)
@@ -112,8 +116,8 @@ class Folders:
             run = Run.open(self.logs, name, now=self.now, clock=self.clock)
             return run, run.log(writer, clock=self.clock)
         except OSError as error:
-            where = error.filename or self.logs / name
-            raise Unwritten(f"{where} cannot be written ({error.strerror or error})") from error
+            place = error.filename or self.logs / name
+            raise Unwritten(f"{place} cannot be written ({error.strerror or error})") from error
 
     def alone(self, log: Log) -> AbstractContextManager[BinaryIO]:
         return _alone(log.path)
@@ -160,8 +164,10 @@ class Ledger:
         """The first answer to this request id, or else the answer of `do`, whose effect is logged before it is
         returned. Raises LookupError: the trial's run does not exist. Mismatch: the id belongs to another request.
         Unwritten: the effect could not be logged, so it has not happened."""
+        # The file's lock too: a service may run as several processes.
         with self._open(trial) as (run, log, book), book.lock, self._known.alone(log) as lines:
             book.catch_up(lines, trial.key)
+            # Under the locks: the second of two equal requests waits for the first one's answer.
             known = (book.effects.get(key) or book.answers.get(key)) if key else None
             if known is not None:
                 first, worked = known
@@ -177,8 +183,10 @@ class Ledger:
                     content=done.content, reply=reply, fingerprint=fingerprint,
                 )  # fmt: skip
                 _written(log, event, trial)
+                # To the end of the file: the new line is known already.
                 book.read_to = lines.seek(0, os.SEEK_END)
                 book.add(event)
+            # A failure may be asked again; it had no effect.
             elif key and not worked.failed:
                 book.answers[key] = (fingerprint, worked)
                 if len(book.answers) > ANSWERS_MAX:
@@ -188,6 +196,7 @@ class Ledger:
     def tell(self, messages: Iterable[str], trial: TrialId) -> None:
         """Writes warnings into the log of the trial's run, once per run. Raises LookupError, Unwritten: see `work`."""
         if trial.run not in self._told:
+            # Before it is written: a log that cannot be written would be told of again and again.
             self._told.add(trial.run)
             for message in messages:
                 self.warn(message, trial)
@@ -233,10 +242,12 @@ class Ledger:
         """Drops the trials and runs that were not used for longest; a trial at work is never dropped."""
         if (many := len(self._books) - TRIALS_MAX) > 0:
             idle = (name for name, book in self._books.items() if not book.users)
+            # Listed first, since deleting changes the dictionary.
             for name in list(islice(idle, many)):
                 del self._books[name]
         if (many := len(self._runs) - RUNS_MAX) > 0:
             busy = {run for (run, _), book in self._books.items() if book.users}
+            # With its runs go the books that read from its log.
             for run_name in [name for name in self._runs if name not in busy][:many]:
                 self._drop(run_name)
 

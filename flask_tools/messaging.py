@@ -7,6 +7,7 @@ from typing import Any
 from chaoslab.core.service_spec import ErrorReply, ServiceSpec, ToolSpec
 from chaoslab.flask_tools.service_module import Answer, Done, Refusal, Route, ServiceRequest, folded
 
+# Slack's own bound.
 TEXT_MAX = 40_000
 _CHANNEL = re.compile(r"[#@]?[\w.@#-]+(?: [\w.@#-]+){0,3}")
 _WORDS = {
@@ -98,6 +99,7 @@ def _send(ask: ServiceRequest) -> Answer:
         raise _no("no_text")
     if len(text) > TEXT_MAX:
         raise _no("msg_too_long")
+    # Slack's ids are times, so a text's comes from the run's clock and the request's id.
     ts = _stamp(ask.now, int(ask.fixed(), 16))
     message = {"type": "message", "user": "U0CHAOSLAB", "text": text, "ts": ts}
     body = {"ok": True, "channel": channel, "ts": ts, "message": message}
@@ -108,6 +110,7 @@ def _history(ask: ServiceRequest) -> Answer:
     if ask.query.get("channel", "") != "inbox":
         raise _no("channel_not_found")
     limit = ask.query.get("limit", "100")
+    # `isdecimal` is true of other scripts' digits, which int takes as well.
     if not (limit.isascii() and limit.isdecimal() and len(limit) < 5 and 1 <= int(limit) <= 100):
         raise _no("invalid_limit")
     sender = folded(ask.query.get("user", "").lstrip("@"))

@@ -12,7 +12,9 @@ from chaoslab.base.files import Unreadable, read_json
 from chaoslab.core.service_spec import ErrorReply, ServiceSpec, ToolSpec
 from chaoslab.flask_tools.service_module import DATA, Answer, Refusal, Route, ServiceRequest, folded
 
+# As in TMDB: 20 films a page, 500 pages.
 PAGE_SIZE, PAGES_MAX = 20, 500
+# TMDB numbers its errors beside HTTP's statuses.
 _CODES = {401: 7, 404: 34, 429: 25, 500: 11, 503: 9, 504: 24}
 
 
@@ -113,6 +115,7 @@ def _whole(ask: ServiceRequest, name: str, default: str) -> int:
 def _score(film: dict[str, Any], query: str) -> int:
     """The score of a film: 0 for no match, and more the closer a title is to the query."""
     best = 0
+    # A set: most films have one title in both fields.
     for title in {_plain(film["name"]), _plain(film["original_name"])}:
         words = title.split()
         if title == query:
@@ -136,6 +139,7 @@ def _search(ask: ServiceRequest) -> Answer:
         raise Refusal(400, wording(400, "Invalid parameters: query must be provided."))
     page = _whole(ask, "page", "1")
     if not 1 <= page <= PAGES_MAX:
+        # Code 22 is TMDB's for pages.
         raise Refusal(400, wording(400, "Invalid page: Pages start at 1 and max at 500.", code=22))
     year = _whole(ask, "year", "0")
     plain = _plain(query)
@@ -144,11 +148,13 @@ def _search(ask: ServiceRequest) -> Answer:
         score = _score(film, plain) if plain and year in (0, film.get("year")) else 0
         if score:
             found.append((-score, -float(film.get("vote_average") or 0), number, film))
+    # By the score, the vote and the place, so that equal runs have equal lists.
     found.sort(key=lambda entry: entry[:3])
     shown = found[(page - 1) * PAGE_SIZE : page * PAGE_SIZE]
     body = {
         "page": page,
         "results": [_result(number, film) for *_, number, film in shown],
+        # Rounded up without floats.
         "total_pages": -(-len(found) // PAGE_SIZE),
         "total_results": len(found),
     }

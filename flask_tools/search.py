@@ -92,6 +92,7 @@ def _library() -> _Library:
     counts = [Counter(terms(d["title"]) * TITLE_WEIGHT + terms(d["body"])) for d in documents]
     found = Counter(term for count in counts for term in count)
     n = len(documents)
+    # The 1 in the logarithm keeps common words from counting against a text.
     rarity = {term: math.log(1 + (n - df + 0.5) / (df + 0.5)) for term, df in found.items()}
     return _Library(documents, counts, [count.total() for count in counts], rarity)
 
@@ -104,11 +105,13 @@ def rank(query: str) -> list[dict[str, str]]:
     for number, (count, length) in enumerate(zip(library.counts, library.lengths, strict=True)):
         score = sum(
             library.rarity[t] * count[t] * (K1 + 1) / (count[t] + K1 * (1 - B + B * length / mean))
+            # Each word of the query once.
             for t in dict.fromkeys(terms(query))
             if t in count
         )
         if score > 0:
             scored.append((-score, number))
+    # By score, then by place: equal scores must have an order.
     return [library.documents[number] for _, number in sorted(scored)]
 
 
@@ -120,6 +123,7 @@ def _search(ask: ServiceRequest) -> Answer:
     if engine != "google":
         raise Refusal(400, {"error": f"Unsupported `{engine[:40]}` search engine."})
     count = ask.query.get("num", "10")
+    # `isdecimal` is true of other scripts' digits, so ASCII is asked for.
     if not (count.isascii() and count.isdecimal() and len(count) < 4 and 1 <= int(count) <= 100):
         raise Refusal(400, {"error": "Invalid value for the `num` parameter: it must be a number from 1 to 100."})
     ranked = rank(query)
@@ -150,6 +154,7 @@ def _search(ask: ServiceRequest) -> Answer:
             "organic_results_state": "Results for exact spelling" if ranked else "Fully empty",
         },
     }
+    # SerpAPI tells an empty result by an error at status 200.
     if not ranked:
         return Answer(body | {"error": "Google hasn't returned any results for this query."})
     wanted = set(terms(query))

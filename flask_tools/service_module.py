@@ -81,6 +81,7 @@ class Route:
 def moment(text: str) -> datetime:
     """An ISO 8601 date or date-time in UTC; one without an offset counts as UTC. Raises ValueError: it is neither."""
     try:
+        # `fromisoformat` reads all of ISO 8601 from Python 3.11 on.
         read = datetime.fromisoformat(text)
         return (read.replace(tzinfo=UTC) if read.tzinfo is None else read).astimezone(UTC)
     except (ValueError, OverflowError):
@@ -94,6 +95,7 @@ def rfc3339(when: datetime) -> str:
 
 def folded(text: str) -> str:
     """The text in lower case without accents, as people type names."""
+    # NFKD takes accents off, but these letters have none to take off.
     special = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ı": "i", "æ": "ae", "œ": "oe"})
     plain = unicodedata.normalize("NFKD", text.casefold().translate(special))
     return " ".join("".join(c for c in plain if not unicodedata.combining(c)).split())

@@ -26,6 +26,7 @@ def listen(app: Flask, desk: ServiceModule, *, host: str, port: int) -> Any:
     server: Any = create_server(
         app, host=host, port=port, threads=THREADS, ident=None, max_request_body_size=BODY_MAX + 1
     )
+    # waitress has no setting for its classes of channels, parsers and tasks.
     server.channel_class = _Channel
     server.refuse = lambda status, message: spell_body(desk.wording(status, message))
     return server
@@ -65,10 +66,12 @@ class _Parser(HTTPRequestParser):
             return thrown
         if self.unwanted_chunks is not None:
             thrown = self.unwanted_chunks.received(data)
+            # Chunk headers and trailers have no bound of their own in waitress.
             endless = len(self.unwanted_chunks.control_line) > BODY_MAX or len(self.unwanted_chunks.trailer) > BODY_MAX
             self.completed = bool(self.unwanted_chunks.completed or self.unwanted_chunks.error or endless)
             return int(thrown)
         taken = int(super().received(data))
+        # Its sender waits for leave to send a body, so none will come.
         if self.error is not None and self.expect_continue:
             self.expect_continue = False
         elif isinstance(self.error, RequestEntityTooLarge):
@@ -80,6 +83,7 @@ class _Parser(HTTPRequestParser):
         if not self.chunked:
             self.unwanted_bytes = self.content_length
         elif not receiver.completed:
+            # What was kept of the body is given up now.
             receiver.getbuf().close()
             receiver.buf = _Nowhere()
             self.unwanted_chunks = receiver
@@ -92,9 +96,10 @@ class _Refusal(ErrorTask):
         server: Any = self.channel.server
         self.status = f"{request.error.code} {request.error.reason}"
         large = isinstance(request.error, RequestEntityTooLarge)
-        said = TOO_LARGE if large else f"{request.error.reason}: {request.error.body}"
-        body = server.refuse(request.error.code, said).encode()
+        message = TOO_LARGE if large else f"{request.error.reason}: {request.error.body}"
+        body = server.refuse(request.error.code, message).encode()
         self.response_headers = [("Content-Type", "application/json")]
+        # A connection whose request was refused may be out of step.
         self.set_close_on_finish()
         self.content_length = len(body)
         self.write(body)

@@ -10,6 +10,7 @@ from chaoslab.core.service_spec import ErrorReply, ServiceSpec, ToolSpec
 from chaoslab.flask_tools.service_module import Answer, Refusal, Route, ServiceRequest, bundled
 from chaoslab.flask_tools.translator_online import Online
 
+# Words with apostrophes and dashes within, as in "aujourd'hui".
 _WORD = re.compile(r"[^\W\d_]+(?:['’\-][^\W\d_]+)*")
 TEXTS_MAX = 100
 
@@ -77,6 +78,7 @@ def _book() -> tuple[tuple[str, ...], dict[tuple[str, str], dict[str, str]], dic
         for source, text in entry.items():
             words[source].update(_WORD.findall(text.lower()))
             for target in codes:
+                # The first entry wins, so that the book's order decides between synonyms.
                 tables[source, target].setdefault(_key(text), entry[target])
     return codes, tables, words
 
@@ -90,6 +92,7 @@ def detect(text: str) -> tuple[str, float]:
     codes, tables, words = _book()
     found = _WORD.findall(text.lower().replace("’", "'"))
     fits = {code: sum(word in words[code] for word in found) / max(1, len(found)) for code in codes}
+    # A phrase that is known whole decides before the count of words.
     best = max(codes, key=lambda code: (_key(text) in tables[code, code], fits[code]))
     return best, round(100 * fits[best], 1)
 
@@ -107,9 +110,11 @@ def render(text: str, source: str, target: str) -> str:
     whole = table.get(_key(text))
     core = text.strip()
     if whole is not None and core:
+        # The ending is the text's own: the book's phrases have one of theirs.
         ending = core[len(core.rstrip(".!?…")) :]
         spoken = whole.rstrip(".!?…") + ending
         return text.replace(core, _matched(core, spoken))
+    # Sentence by sentence, as the longest known run of words must not cross an end.
     pieces = re.split(r"([.!?…;:,\n]+\s*)", text)
     return "".join(piece if i % 2 else _sentence(piece, table, nouns=source == "de") for i, piece in enumerate(pieces))
 

@@ -47,6 +47,7 @@ class Online:
     def translate(self, texts: Sequence[str], source: str, target: str) -> list[str]:
         """The texts in the other language. Raises Refusal: the server refused, failed, gave an unusable answer, or did
         not answer in time."""
+        # At once: a queue would let requests wait beyond their deadline.
         if not self._free.acquire(blocking=False):
             raise Refusal(
                 503, {"error": f"Service unavailable: {AT_ONCE_MAX} translations are being waited for already"}
@@ -62,6 +63,7 @@ class Online:
             finally:
                 self._free.release()
 
+        # A daemon: a server that never answers must not keep the process.
         threading.Thread(target=ask, daemon=True).start()
         try:
             return answer.result(self.deadline_s)
@@ -76,6 +78,7 @@ class Online:
         far = LibreTranslator(source=source, target=target, api_key=self.key or "none", custom_url=f"{self.url}/")
         far.api_key = self.key  # the library requires a key, but sends none that is empty
         translated: list[str] = []
+        # One after the other, until nobody waits any more.
         for text in texts:
             if given_up.is_set():
                 break
@@ -96,6 +99,7 @@ def _refusal(error: Exception) -> Refusal:
     if isinstance(error, exceptions.AuthorizationException):
         return Refusal(403, {"error": "Invalid API key"})
     if isinstance(error, exceptions.ServerException):
+        # The library's class tells the status by its words alone.
         statuses = {word: status for status, word in error.errors.items()}
         return _refused(statuses.get(str(error), 500))
     if isinstance(error, requests.ConnectionError):

@@ -25,6 +25,7 @@ SKIES = (
 
 
 def wording(status: int, message: str) -> Any:
+    # OpenWeather's `cod` is a text in these two errors, and a number in all others.
     return {"cod": str(status) if status in (400, 404) else status, "message": message}
 
 
@@ -72,6 +73,7 @@ def _find(ask: ServiceRequest) -> dict[str, Any]:
     cities, by_name = _cities()
     asked = ask.query.get("q", "").strip()
     if asked:
+        # "Paris, FR" names the country, "Paris, Texas, US" a state before it.
         name, _, country = asked.partition(",")
         city = by_name.get(folded(name))
         code = country.split(",")[-1].strip().upper()
@@ -83,7 +85,9 @@ def _find(ask: ServiceRequest) -> dict[str, Any]:
     lat, lon = _degrees(ask, "lat", 90), _degrees(ask, "lon", 180)
 
     def away(city: dict[str, Any]) -> float:
+        # The shortest way around the globe.
         east = (city["lon"] - lon + 180) % 360 - 180
+        # Degrees of longitude are shorter near the poles.
         return math.hypot(city["lat"] - lat, east * math.cos(math.radians(lat)))
 
     return min(cities, key=away)
@@ -106,6 +110,7 @@ def _weather(ask: ServiceRequest) -> Answer:
         raise Refusal(400, wording(400, "wrong units: they are standard, metric or imperial"))
     city = _find(ask)
     local = ask.now + timedelta(seconds=city["timezone"])
+    # By the city's own day: its weather does not change at midnight elsewhere.
     dice = Dice("weather", city["name"], local.date().isoformat())
     clouds, humidity, wind = (int(100 * dice("clouds").uniform()), dice("humid").uniform(), dice("wind").uniform())
     celsius = _celsius(city, local) + 7 * (dice("mood").uniform() - 0.5)
@@ -121,6 +126,7 @@ def _weather(ask: ServiceRequest) -> Answer:
     speed = 0.5 + 9 * wind * wind
     sunrise, sunset = _sun(city, local)
     pace = 2.237 if units == "imperial" else 1.0
+    # Metres a second are 2.237 miles an hour.
     body = {
         "coord": {"lon": city["lon"], "lat": city["lat"]},
         "weather": [sky],
@@ -154,6 +160,7 @@ def _celsius(city: dict[str, Any], local: datetime) -> float:
     """The temperature by place and season, in °C around noon."""
     lat = float(city["lat"])
     mean = 28 - 0.5 * max(0.0, abs(lat) - 15) - 0.006 * float(city["height"])
+    # The warmest day: in the north in July, in the south in January.
     day = local.timetuple().tm_yday - (200 if lat >= 0 else 17)
     return mean + 0.2 * abs(lat) * math.cos(2 * math.pi * day / 365.25)
 
@@ -167,7 +174,9 @@ def _sun(city: dict[str, Any], local: datetime) -> tuple[int, int]:
     """Sunrise and sunset in seconds since 1970, by the sunrise equation without refraction; a polar day lasts 24 h."""
     tilt = math.radians(-23.44) * math.cos(2 * math.pi * (local.timetuple().tm_yday + 10) / 365.25)
     cosine = -math.tan(math.radians(city["lat"])) * math.tan(tilt)
+    # Beyond -1 and 1 the sun does not set, or not rise.
     half_s = math.acos(max(-1.0, min(1.0, cosine))) / math.pi * 43200
     midnight = local.replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
+    # Four minutes a degree, from Greenwich.
     noon = midnight + 43200 - city["lon"] * 240
     return int(noon - half_s), int(noon + half_s)

@@ -111,6 +111,7 @@ def arm_proxy(
     try:
         for _, options in wanted.values():
             proxy.add_toxic(**options)
+        # Read back: only what the server says it holds is armed.
         held = proxy.toxics()
         wrong = [vars(held[key]) for key, (toxic, _) in wanted.items() if key in held and toxic.differs_from(held[key])]
         checks = {
@@ -121,6 +122,7 @@ def arm_proxy(
         }
         if why := next((words for words, right in checks.items() if not right), ""):
             raise ToxiproxyError(f"{toxiproxy.url} does not hold '{name}' as asked: {why}", status=200)
+    # Also at a Ctrl-C: a lane left behind would wait for its lease.
     except BaseException:
         with contextlib.suppress(ToxiproxyError):  # the first error matters, and is being raised
             proxy.destroy()
@@ -138,9 +140,11 @@ class Arming:
     def arm(self, experiment: OpenRun, row: CallRow, active: Sequence[ActiveFault]) -> tuple[ArmedLane, int]:
         """Makes a proxy for this call alone with its toxics, and reads it back; returns the lane and its port. Calls
         that meet faults which go on for a time share a proxy, which stays."""
-        lease_s = min([LEASE_S, *(math.ceil(each.lease_s) for each in experiment.plan.limits if each.lease)])
+        # Not longer than the plan's own lease: a killed manager's lanes must end with it.
+        lease_s = min([LEASE_S, *(math.ceil(limit.lease_s) for limit in experiment.plan.limits if limit.lease)])
         until_s = self._clock.monotonic() + row.deadline_s + lease_s
         if is_refused(active):
+            # Enabled by somebody else, it would let calls through that are to be refused.
             if self._toxiproxy.get(REFUSED).enabled:
                 raise ToxiproxyError(f"the proxy '{REFUSED}' has been enabled by somebody else", status=None)
             return ArmedLane(active, REFUSED, row, until_s), self._places.refused_port
@@ -149,12 +153,15 @@ class Arming:
             return ArmedLane(active, standing.proxy, row, until_s, stands=True), standing.port
         toxics = list_toxics(active)
         experiment.count += 1
+        # By the wall clock, as other processes read it off the name; `until_s` is by the monotonic one, for this
+        # process.
         expires = math.ceil(self._clock.utc().timestamp() + row.deadline_s) + lease_s
         name = lane_names.lane(row.call.target, experiment.run, experiment.count, expires)
         upstream = experiment.targets[row.call.target]
         armed = arm_proxy(
             self._toxiproxy, name, upstream=upstream, listen=f"{self._places.bind}:0", toxics=toxics
         )  # fmt: skip
+        # Port 0 was asked for, so the server tells which it is.
         port = int(armed.listen.rpartition(":")[2])
         if key:
             experiment.standing[key] = StandingLane(name, port, row.call.trial, until_s)
@@ -162,28 +169,30 @@ class Arming:
 
     def _standing(self, experiment: OpenRun, key: str, row: CallRow) -> StandingLane | None:
         """The proxy that stands under this key, read back; None if there is none whose lease is long enough."""
-        found = experiment.standing.get(key)
-        if found is None or found.until_s < self._clock.monotonic() + row.deadline_s:
+        lane = experiment.standing.get(key)
+        # It has to outlast this call.
+        if lane is None or lane.until_s < self._clock.monotonic() + row.deadline_s:
             return None
         try:
-            self._toxiproxy.get(found.proxy)
+            self._toxiproxy.get(lane.proxy)
         except ToxiproxyError as error:
+            # Gone, as after a restart of Toxiproxy; it is made anew.
             if error.status != 404:
                 raise
             del experiment.standing[key]
             return None
-        return found
+        return lane
 
     def end_standing(self, experiment: OpenRun, *, trial: str | None = None) -> None:
         """Deletes the proxies that stayed for several calls and that none uses now: those with an expired lease, and
         those of other trials than `trial`, if it is given."""
         used = {lane.proxy for lane in experiment.lanes.values()}
         now_s = self._clock.monotonic()
-        for key, found in tuple(experiment.standing.items()):
-            over = found.until_s < now_s or trial not in (None, found.trial)
-            if over and found.proxy not in used:
+        for key, lane in tuple(experiment.standing.items()):
+            over = lane.until_s < now_s or trial not in (None, lane.trial)
+            if over and lane.proxy not in used:
                 del experiment.standing[key]
-                self.destroy(found.proxy)
+                self.destroy(lane.proxy)
 
     def destroy(self, proxy: str) -> None:
         """Deletes a proxy that may be gone already. Other errors make /health report trouble, and the loop goes on."""
@@ -200,5 +209,6 @@ class Arming:
         monotonic clock."""
         now = self._clock.utc().timestamp()
         for name in self._toxiproxy.proxies():
+            # Not those of this manager, whose leases count by the monotonic clock: the wall clock may be set.
             if name not in own and lane_names.is_over(name, now):
                 self.destroy(name)

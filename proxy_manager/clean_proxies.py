@@ -15,8 +15,8 @@ from chaoslab.wire.proxies import ToxiproxyDown, ToxiproxyError, WantedProxy
 if TYPE_CHECKING:
     from chaoslab.wire.toxiproxy_package import ServedProxy, ToxiproxyServer
 
+# The time that a silent Toxiproxy is waited for; after that it counts as gone.
 RECOVER_S = 10.0
-"""The time that a silent Toxiproxy is waited for; after that it counts as gone."""
 RETRY_S = 0.02
 
 T_ = TypeVar("T_")
@@ -65,24 +65,32 @@ class StandingProxies:
         def make() -> None:
             held = self._toxiproxy.proxies()
             for proxy in proxies:
-                there = held.get(proxy.name)
-                mine = self._wanted.get(proxy.name, proxy)
-                if there is not None and (_port(there) != _port(proxy) or mine.upstream != proxy.upstream):
+                standing_proxy = held.get(proxy.name)
+                # As it was wanted first: another run may want the same proxy.
+                own_wanted = self._wanted.get(proxy.name, proxy)
+                if standing_proxy is not None and (
+                    _port(standing_proxy) != _port(proxy) or own_wanted.upstream != proxy.upstream
+                ):
                     raise NameTaken(
-                        self._toxiproxy.url, there, f"end that lab, or delete '{proxy.name}' if it was left behind"
+                        self._toxiproxy.url,
+                        standing_proxy,
+                        f"end that lab, or delete '{proxy.name}' if it was left behind",
                     )
+            # One of this name that a killed lab left is replaced, since it may have toxics.
             new = [proxy for proxy in proxies if proxy.name not in held or proxy.name not in self._wanted]
             for proxy in new:
                 if proxy.name in held:
                     self._toxiproxy.destroy(proxy.name)
             self._populate(new)
 
+        # Only silence is mended by time: another lab's proxy stays there.
         self._retry_until(make, for_s=RECOVER_S, mends=lambda error: isinstance(error, ToxiproxyDown))
         self._wanted |= {proxy.name: proxy for proxy in proxies}
 
     def drop(self) -> None:
         """Deletes all of them that exist and still belong to this manager."""
         wanted, self._wanted = self._wanted, {}
+        # Only what still is this lab's: another may have taken the name.
         try:
             held = self._toxiproxy.proxies()
             for name, proxy in wanted.items():
@@ -104,6 +112,7 @@ class StandingProxies:
                 if name in held and not _same(held[name], proxy):
                     raise NameTaken(self._toxiproxy.url, held[name], f"it was this run's, for {proxy.upstream}")
             there = [(held[name], proxy) for name, proxy in self._wanted.items() if name in held]
+            # These have no toxics of the lab's, so any is somebody else's.
             toxics = [(toxic, proxy) for proxy, _ in there for toxic in proxy.toxics().values()]
             foreign = {f"{toxic.type} on {proxy.name}": proxy.name for toxic, proxy in toxics}
             off = [proxy.name for proxy, wanted in there if wanted.enabled and not proxy.enabled]
@@ -127,6 +136,7 @@ class StandingProxies:
         self.gone = ""
         if not missing:
             return None
+        # Who was answered under an earlier number was sent to proxies that are gone.
         self.epoch += 1
         all_of_them = missing >= self._wanted.keys()
         what = "Toxiproxy was restarted" if all_of_them else f"{', '.join(sorted(missing))} had been taken down"
@@ -144,6 +154,7 @@ class StandingProxies:
                     return make()
                 except ToxiproxyError as error:
                     late = self._clock.monotonic() - began_s >= for_s
+                    # A manager that is to stop must not wait.
                     if late or self._stopping.is_set() or not mends(error):
                         raise
                 self.recovering = True
@@ -156,5 +167,6 @@ def _same(held: ServedProxy, wanted: WantedProxy) -> bool:
     return (_port(held), held.upstream) == (_port(wanted), wanted.upstream)
 
 
+# The port alone: `0.0.0.0` and `::` are shown differently from how they were asked for.
 def _port(proxy: ServedProxy | WantedProxy) -> str:
     return str(proxy.listen).rpartition(":")[2]

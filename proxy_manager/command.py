@@ -65,9 +65,9 @@ def server(manager: Manager, *, host: str, port: int, version: Mapping[str, str]
             return bool(why)
 
         def _lost(self) -> None:
-            known = {"GET": ("/health", "/status", "/metrics"), "POST": ("/pause", "/resume")}
-            other = any(self.path in paths for paths in known.values())
-            offered = ", ".join(f"{method} {path}" for method, paths in known.items() for path in paths)
+            routes = {"GET": ("/health", "/status", "/metrics"), "POST": ("/pause", "/resume")}
+            other = any(self.path in paths for paths in routes.values())
+            offered = ", ".join(f"{method} {path}" for method, paths in routes.items() for path in paths)
             self._say(405 if other else 404, {"error": f"there is {offered}"})
 
         def _say(self, status: int, body: dict[str, Any]) -> None:
@@ -91,10 +91,12 @@ def server(manager: Manager, *, host: str, port: int, version: Mapping[str, str]
             if not isinstance(sys.exception(), ConnectionError):
                 super().handle_error(request, client_address)
 
+    # Bound here, so that a port that is taken is told before the manager begins.
     return Server((host, port), Handler)
 
 
 LAST_WORDS_S = 2.0
+# So that agents hear the reason from `health` and not a closed port.
 """The time that a manager whose loop has failed still answers health checks."""
 
 
@@ -128,6 +130,7 @@ def run(options: argparse.Namespace) -> int:
         )
         return 2
     for number in (signal.SIGTERM, signal.SIGINT):
+        # A flag without a lock: the handler may come while the main thread holds one.
         signal.signal(number, lambda *_: manager.stopping.set())
     if options.lifeline:
         from chaoslab.base.lifeline import end_with_stdin
@@ -135,6 +138,7 @@ def run(options: argparse.Namespace) -> int:
         end_with_stdin()
     threading.Thread(target=http.serve_forever, daemon=True).start()
     print(f"ready: proxy manager on {ports.manager}", flush=True)
+    # In the main thread: SQLite's connection belongs to one.
     try:
         manager.serve()
     except (sqlite3.Error, LogLost, OSError) as error:

@@ -68,6 +68,7 @@ class Figures:
         those that ever were, of which some may have ended before the first scrape."""
         with self._lock:
             names = set(serving)
+            # A run may have begun and ended between two scrapes.
             for name in names.union(served) - self._runs.keys():
                 folder = self._logs / name
                 self._runs[name] = _Run(folder, Follower(folder))
@@ -77,6 +78,7 @@ class Figures:
                     if name not in names:
                         run.ended = True
                         run.follower.close()
+            # By the lock of its log, which the system gives up when the agent dies.
             up = any(is_written(self._logs / name) for name in names)
             gauges: dict[str, float] = {"lanes": lanes, "runs": len(names), "agent_up": up}
             if recovered := sum(self._counts["recoveries_total"].values()):
@@ -93,6 +95,7 @@ class Figures:
     def _families(self, gauges: Mapping[str, float]) -> Iterator[Family]:
         for name, (kind, about) in ABOUT.items():
             samples = self._counts.get(name, {})
+            # A gauge is worked out anew; counters only rise.
             if name in gauges:
                 samples = {(): float(gauges[name])}
             yield Family(PREFIX + name, about, kind, samples)
@@ -107,6 +110,7 @@ class Figures:
         for record in records:
             self._take(run, record)
         for trial in [*run.finished]:
+            # Its lanes are healed by the manager, which may log that after the trial's end.
             if run.follower.ended or not run.armed[trial]:
                 self._judge(run, trial)
 
@@ -125,16 +129,19 @@ class Figures:
                 run.armed[trial] -= 1
             case events.PromptFinished() if trial is not None:
                 run.finished.add(trial)
+        # The run's last line belongs to no trial.
         if trial is not None and not isinstance(event, events.RunFinished):
             run.open[trial].append(record)
 
     def _judge(self, run: _Run, trial: str) -> None:
         """Counts a trial that has ended, as the summary will."""
+        # Here: judging loads most of the analysis, which no manager without scrapes needs.
         from chaoslab.analysis.measures.incidents import find_incidents
         from chaoslab.analysis.verdict.judge import judge_all
 
         run.finished.discard(trial)
         records = run.open.pop(trial, [])
+        # With the run's first line, as the judge reads the run's settings there.
         history = History([*([run.began] if run.began else []), *records])
         for verdict in judge_all(history).values():
             self._add("trials_total", outcome=str(verdict.outcome))

@@ -39,17 +39,19 @@ if TYPE_CHECKING:
     from chaoslab.proxy_manager.figures import Figures
     from chaoslab.wire.toxiproxy_package import ToxiproxyServer
 
+# A call waits for the answer, so the look is short while calls come.
 BUSY_POLL_S, IDLE_POLL_S = 0.001, 0.01
+# The time between two looks at the state, as a share of the time since it last held something to do: so a call waits
+# little after its like, and a manager costs little while calls are slow. BUSY_POLL_S at least, IDLE_POLL_S at most.
 IDLE_SHARE = 0.02
-"""The time between two looks at the state, as a share of the time since it last held something to do: so a call waits
-little after its like, and a manager costs little while calls are slow. BUSY_POLL_S at least, IDLE_POLL_S at most."""
+# Leases, levers and the clean proxies are looked at twice a second.
 EXPIRE_POLL_S = 0.5
+# The wait for Toxiproxy's answer after which `health` reports that the lab is recovering.
 SLOW_S = 0.5
-"""The wait for Toxiproxy's answer after which `health` reports that the lab is recovering."""
+# The time after which the loop counts as stuck, if it does not wait for Toxiproxy.
 STILL_S = 5.0
-"""The time after which the loop counts as stuck, if it does not wait for Toxiproxy."""
+# The number of times that a fault is armed if Toxiproxy restarts in the middle.
 TRIES = 3
-"""The number of times that a fault is armed if Toxiproxy restarts in the middle."""
 
 
 class Manager:
@@ -96,11 +98,13 @@ class Manager:
         with self._lock:
             self._wants_reconciled.append(looked)
         began_s = self._clock.monotonic()
+        # In short waits, since the loop may begin to mend meanwhile.
         while not looked.wait(0.02):
             if self._standing.recovering:
                 return Health(epoch=self._standing.epoch, recovering=True)
             if self.broken or self.stopping.is_set():
                 return Health(self.broken or "the proxy manager is being stopped")
+            # Toxiproxy answers nobody while a proxy that is being deleted dials its upstream.
             waited_s = self._clock.monotonic() - began_s
             if self._toxiproxy.waiting and waited_s > SLOW_S:
                 return Health(epoch=self._standing.epoch, recovering=True)
@@ -114,6 +118,7 @@ class Manager:
         with self._lock:
             faults: dict[str, dict[str, int]] = {}
             for (fault, stage), n in sorted(self._counts.items()):
+                # Read by other threads, so under the lock.
                 faults.setdefault(fault, {})[stage] = n
             return {
                 "paused": self.paused.is_set(),
@@ -163,9 +168,11 @@ class Manager:
                             busy_s = now_s
                     if due:
                         expired_s = now_s
+                        # SQLite notices a file that was moved only when it writes.
                         control.check_place()
                         self._expire()
                         self._close_ended(control)
+                    # A fiftieth of the quiet so far: a call waits 2 % longer at most.
                     self._clock.sleep(min(max((now_s - busy_s) * IDLE_SHARE, BUSY_POLL_S), IDLE_POLL_S))
         finally:
             for run in tuple(self._runs):
@@ -199,6 +206,7 @@ class Manager:
                     self._answer(control, experiment, row)
                 else:
                     self._heal(control, experiment, row)
+            # A fault whose code is broken fails its run, and not the loop.
             except (BrokenFault, LogLost) as lost:
                 self._give_up(control, experiment, row, str(lost))
         return bool(rows)
@@ -225,6 +233,7 @@ class Manager:
                 WantedProxy(target, f"{self.places.bind}:{self.places.proxy_ports[target]}", upstream)
                 for target, upstream in opened.targets.items()
             ]
+            # A proxy that is never enabled: each call to it is refused.
             wanted.append(WantedProxy(REFUSED, f"{self.places.bind}:{self.places.refused_port}", "127.0.0.1:1", False))
             self._standing.add(wanted)
             self._arming.reap(own={name for e in self._runs.values() for name in e.proxies})
@@ -239,6 +248,7 @@ class Manager:
         with self._lock:
             lever = run.folder.absolute() / PAUSED
             self._served += [opened.run] if opened.run not in self._served else []
+            # The run's own lever beside those of the plan's limits.
             made = self._runs[opened.run] = OpenRun(opened.run, plan, log, dict(opened.targets), lever)
             made.guard = Guard((*plan.limits, Limits(lever=str(lever))), clock=self._clock)
             made.guard.tell = telling(lambda held: log.write(held, trial=held.at.trial))
@@ -265,6 +275,7 @@ class Manager:
             return False
         self._compare()
         if outage is not None:
+            # Those that wait for an answer were held up by the mending, which is no time of their target's.
             for experiment in self._runs.values():
                 self._disturbed(experiment, outage)
             self._held |= {row.id for row in control.pending(self._runs) if row.state == "asked"}
@@ -276,8 +287,8 @@ class Manager:
         now, foreign = self._clock.utc(), self._standing.foreign
         for what in sorted(foreign.keys() - self._foreign):
             self._foreign[what] = foreign[what], now
-            said = f"not from this lab: {what} since {now:%H:%M:%S}"
-            self._note(events.LabWarning(message=said), said)
+            message = f"not from this lab: {what} since {now:%H:%M:%S}"
+            self._note(events.LabWarning(message=message), message)
             with contextlib.suppress(LogLost):
                 for experiment, row in self._lately:
                     if row.call.target == foreign[what] and experiment.run in self._runs:
@@ -289,13 +300,13 @@ class Manager:
 
     def _over(self, what: str, since: datetime) -> events.LabDisturbed:
         lasted_s = round((self._clock.utc() - since).total_seconds(), 6)
-        said = f"not from this lab: {what}"
+        message = f"not from this lab: {what}"
         return events.LabDisturbed(
-            what=said, since=iso(since), lasted_s=max(0.0, lasted_s), lanes=[], epoch=self._standing.epoch
+            what=message, since=iso(since), lasted_s=max(0.0, lasted_s), lanes=[], epoch=self._standing.epoch
         )
 
-    def _note(self, event: events.Event, said: str) -> None:
-        self.tell(said)
+    def _note(self, event: events.Event, message: str) -> None:
+        self.tell(message)
         for experiment in self._runs.values():
             with contextlib.suppress(LogLost):  # the run's next call will report it
                 experiment.log.write(event)
@@ -304,6 +315,7 @@ class Manager:
         lost = [
             lane
             for lane in experiment.lanes.values()
+            # "Refused" is no lane of a call's, and stands again with the clean ones.
             if lane.proxy in outage.missing or (lane.proxy != REFUSED and lane.proxy not in outage.held)
         ]
         for lane in lost:
@@ -333,10 +345,12 @@ class Manager:
         active: list[ActiveFault] = []
         if not self.paused.is_set():
             if (number := row.occasion.get("plan", 1)) != experiment.plans:
+                # Another plan is in force since this call was made; the row has the number.
                 experiment.plan, experiment.plans = Plan.from_json(control.plan_of(row.run)), number
             plan = experiment.plan
             asked = Occasion.from_json(plan.seed, row.call, row.occasion)
             active, rolled = plan.hits_on_the_wire(row.call, asked, experiment.guard)
+            # Until its lane is counted, the call itself is.
             experiment.guard.over(row.call.target, row.call.request, row.call.attempt)  # its lane counts from now on
         if self._standing.gone:
             control.reply(row.id, ManagerAnswer("failed", rolled=rolled, error=self._standing.gone))
@@ -344,6 +358,7 @@ class Manager:
             for what, (target, since) in self._foreign.items():
                 if target == row.call.target:
                     self._mark(experiment, row, f"{what} since {since:%H:%M:%S} is not from this lab")
+            # Kept until the next look at the clean proxies.
             self._lately.append((experiment, row))
             self._reply(control, experiment, row, ManagerAnswer("clear", rolled=rolled))
         else:
@@ -362,6 +377,7 @@ class Manager:
                 break
             except ToxiproxyError as error:
                 epoch = self._standing.epoch
+                # Toxiproxy may have been restarted in the middle.
                 stands = self._reconcile(control)
                 restarted = isinstance(error, ToxiproxyDown) or self._standing.epoch != epoch
                 if stands and restarted and left:
@@ -391,6 +407,7 @@ class Manager:
         lane = experiment.lanes.get(row.id)
         if lane is not None:
             self._take_down(control, lane)
+            # Of a lost lane the caller's observation is no witness.
             seen = None if lane.lost else Observation(**row.observation)
             if lane.lost:
                 self._mark(experiment, row, f"its lane {lane.proxy} was lost before it was over")
@@ -407,6 +424,7 @@ class Manager:
 
     def _take_down(self, control: Control, lane: ArmedLane) -> None:
         """Deletes the lane; an error shows that it was lost before."""
+        # Twice: the first try may meet a Toxiproxy that is being restarted.
         for _ in range(2):
             if lane.lost:
                 return
@@ -417,6 +435,7 @@ class Manager:
                     self._toxiproxy.get(lane.proxy)
                 return
             except ToxiproxyError as error:
+                # Deleting it must find it; else it was lost before.
                 if error.status == 404:
                     lane.lost = True
                 elif not isinstance(error, ToxiproxyDown):
@@ -439,16 +458,16 @@ class Manager:
                 if lane.own:
                     self._arming.destroy(lane.proxy)
                 with contextlib.suppress(LogLost):  # nobody is left to be told, and the loop has other runs to serve
-                    for gone in fault_lifecycle.report_healed(lane.active, lane.row.call, None):
-                        self._write(experiment, lane.row, gone)
+                    for event in fault_lifecycle.report_healed(lane.active, lane.row.call, None):
+                        self._write(experiment, lane.row, event)
             self._arming.end_standing(experiment)
 
     def _tell_of_lever(self, experiment: OpenRun) -> None:
         """Logs that somebody has paused the manager, or lets it go on."""
-        if (said := levers.read_lever(experiment.lever)) != experiment.paused:
-            now = "makes no fault" if said else "makes faults again"
-            message = f"the proxy manager {now}: {said or 'its lever was released'}"
-            experiment.paused = said
+        if (lever := levers.read_lever(experiment.lever)) != experiment.paused:
+            now = "makes no fault" if lever else "makes faults again"
+            message = f"the proxy manager {now}: {lever or 'its lever was released'}"
+            experiment.paused = lever
             self.tell(message)
             with contextlib.suppress(LogLost):  # the run's next call will report it
                 experiment.log.write(events.LabWarning(message=message))

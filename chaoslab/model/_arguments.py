@@ -30,10 +30,12 @@ NUMBERS = ("integer", "number")
 
 def fill_arguments(offer: Offer, clause: str, draft: Draft) -> dict[str, Any] | None:
     """The arguments, valid by the tool's schema; None if a required one is missing in the clause."""
+    # The comma of 1,000 does not part two numbers.
     numbers = [
         float(n)
         for n in re.findall(r"(?<![\w.])-?\d+(?:\.\d+)?", re.sub(r"(?<=\d),(?=\d{3})", "", replace_numerals(clause)))
     ]
+    # Dice such as 2d6 have a number within a word, where the expression above finds none.
     numbers += [
         float(n)
         for n in re.findall(r"(?<!\w)\d*[dD](\d+)\b|(\d+)-(?:sided|day|hour)", clause)
@@ -55,6 +57,7 @@ def _value(
     name: str, schema: Mapping[str, Any], clause: str, draft: Draft, numbers: list[float], quotes: list[str],
     offer: Offer,
 ) -> Any:  # fmt: skip
+    # pydantic writes an optional parameter as anyOf with null.
     kind = schema.get("type") or next(
         (option.get("type") for option in schema.get("anyOf", ()) if option.get("type") != "null"), "string"
     )
@@ -66,7 +69,9 @@ def _value(
             for n in numbers
             if (kind == "number" or n.is_integer()) and schema.get("minimum", n) <= n <= schema.get("maximum", n)
         ]
+        # A number before the parameter's noun is its own, as in “3 nights”: 12 characters have room for the noun.
         near = [n for n in fitting if set(stem_words(name)) & set(stem_words(re.sub(rf".*\b{n:g}\b", "", clause)[:12]))]
+        # An optional parameter takes a number only if it is named there, or if there are enough numbers for all.
         if not fitting or (
             name not in offer.required and not near and len(offer.required) and len(numbers) < len(offer.properties)
         ):
@@ -74,6 +79,7 @@ def _value(
         number = (near or fitting)[0]
         numbers.remove(number)
         return int(number) if number.is_integer() else number
+    # What is not said is left to the tool's default, and not set to false.
     if kind == "boolean":
         return True if set(stem_words(name)) <= set(stem_words(clause)) else None
     if kind == "array":
@@ -100,6 +106,7 @@ def _string(
             if schema.get("format") != "date-time"
             else f"{moment.day.isoformat()}T{moment.start or '09:00:00'}"
         )
+    # An optional text must be named: else it would take the words of a required one.
     if name not in offer.required and offer.required and not quotes:
         match = re.search(rf"\b{re.escape(name.replace('_', ' '))}\s+(?:is |of |:)?\s*([\w-]+)", clause, re.I)
         return match[1] if match else None
@@ -114,16 +121,19 @@ def _string(
             )
         ):
             return draft.plain(match[1])
+    # Words that describe the tool are the request, not a value.
     tool_words = {*stem_words(offer.name), *stem_words(name), *stem_words(offer.description)}
     clause = re.sub(r"\b(what|who|how|where|it)['’]s\b", r"\1", clause, flags=re.I)
     counts = any(
-        isinstance(schema_, Mapping) and schema_.get("type") in NUMBERS for schema_ in offer.properties.values()
+        isinstance(parameter_schema, Mapping) and parameter_schema.get("type") in NUMBERS
+        for parameter_schema in offer.properties.values()
     )
     content_words = [
         word
         for word in re.findall(r"[\w'’-]+", draft.plain(clause))
         if word.lower() not in _LEFT_OUT
         and not set(stem_words(word)) & tool_words
+        # A number belongs to a parameter of numbers, if the tool has one.
         and not (counts and word.isdecimal())
     ]
     return " ".join(content_words) or None
@@ -156,4 +166,5 @@ def _currency(name: str, clause: str) -> str | None:
     codes = [code if code.isupper() and len(code) == 3 else _MONEY[code.lower().rstrip("s")] for code in mentions]
     if not codes:
         return None
+    # The last currency is the one to convert to, as in “100 dollars to euros”.
     return codes[-1] if re.search(r"to|target|dest", name, re.I) and len(codes) > 1 else codes[0]

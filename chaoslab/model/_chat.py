@@ -27,6 +27,7 @@ def read_result(content: str, status: str | None = None) -> tuple[Any, str | Non
         value = json.loads(content)
     except (ValueError, RecursionError):
         value = content
+    # Frameworks put a tool's exception into such words; LangChain's messages have a status besides.
     if status == "error" or re.match(r"\s*(?:Error|Exception|Traceback|Failed)\b", content):
         return value, _error_text(value if isinstance(value, Mapping) else content)
     if not content.strip():
@@ -41,7 +42,9 @@ def _failed(value: Mapping[str, Any]) -> bool:
     failure."""
     if "search_information" in value or "organic_results" in value:
         return False
+    # OpenWeatherMap has the status of an error here, as a number or as a text.
     code = str(value.get("cod", ""))
+    # `ok` is Slack's, `success` TMDB's.
     refused = value.get("ok") is False or value.get("success") is False or bool(re.fullmatch(r"[45]\d\d", code))
     return refused or (bool(value.get("error")) and "result" not in value)
 
@@ -52,7 +55,6 @@ def _error_text(value: Any) -> str:
         value = inner.get("message", inner) if isinstance(inner, Mapping) else inner
     # A client may put words of its own before the JSON of the service's error.
     elif str(value).rstrip().endswith("}"):
-        # The client's own text, such as "weather answered 404", before the service's message.
         before, bracket, rest = str(value).partition("{")
         try:
             inside = json.loads(bracket + rest)
@@ -60,12 +62,16 @@ def _error_text(value: Any) -> str:
             inside = None
         if isinstance(inside, Mapping):
             value = f"{before}{_error_text(inside)}"
+    # The sentence about the failure says already that it is one.
     text = re.sub(r"^\s*(?:Error|Exception)\b[\s:]*", "", str(value)).strip()
+    # From the start of a run of dots and spaces only, and without going back: else a long run would take quadratic
+    # time.
     return re.sub(r"(?<![\s.])[\s.]++$", "", text.splitlines()[0] if text else "no reason was given")
 
 
 ATTEMPTS = 2
 BEYOND = "the calendar ends before that"
+# Before there was a bound, 20,000 digits kept the rules busy for 88 s.
 REQUEST_MAX = 4000
 """The most characters of a request: each of the many rules for reading goes over all of them."""
 
@@ -132,6 +138,7 @@ def reply_to(messages: Sequence[Mapping[str, Any]], offers: tuple[Offer, ...]) -
         return ChatReply("The request is empty.")
     system = "\n".join(text_of(message) for message in messages if message.get("role") in ("system", "developer"))
     earlier = [text_of(message) for message in messages[:request_index] if message.get("role") == "assistant"]
+    # The last answer that has words: one of calls alone gives “it” no meaning.
     draft = _make_draft(
         request, offers, _dates.read_today(system), next((text for text in reversed(earlier) if text), "")
     )
@@ -141,6 +148,7 @@ def reply_to(messages: Sequence[Mapping[str, Any]], offers: tuple[Offer, ...]) -
             turn.outcomes[number] = _play(step, turn, draft.steps)
         except CouldNot as reason:
             turn.outcomes[number] = reason
+        # Dates end with the year 9999.
         except OverflowError:
             turn.outcomes[number] = CouldNot(BEYOND)
         except _Waiting:
@@ -192,11 +200,13 @@ def text_of(message: Mapping[str, Any]) -> str:
 def find_failed_tool(messages: Sequence[Mapping[str, Any]]) -> str:
     """The name of the first tool whose answer since the model's last message tells of a failure; empty if none does."""
     model_turns = [at for at, message in enumerate(messages) if message.get("role") == "assistant"]
+    # Since the model's last turn alone: an older failure has had its answer.
     answered = _collect_answers(messages[model_turns[-1] :]) if model_turns else {}
     return next((name for (name, _), replies in answered.items() if any(map(_tells_failure, replies))), "")
 
 
 # Most agents and frameworks put a failure into words of their own, as in "An error occurred while running the tool".
+# “no errors” and “0 failed” tell of none.
 _FAILURE = re.compile(
     r"(?i)(?<!\bno )(?<!\b0 )\b(?:errors?|exception|traceback|fail(?:ed|ure|s)?|timed?[ -]?out|could ?n[o']t|can ?not"
     r"|can't|unable|unavailable|refused|denied|forbidden|unauthori[sz]ed|invalid|not (?:found|known)|too many requests"
@@ -210,6 +220,7 @@ def _tells_failure(answer: tuple[Any, str | None]) -> bool:
     value, error = answer
     if isinstance(value, Mapping):
         return bool(error) or value.get("status") in ("error", "failed")
+    # The beginning alone: a document may speak of errors further on.
     return bool(error) or (isinstance(value, str) and _FAILURE.search(value[:_HEADLINE]) is not None)
 
 
@@ -234,6 +245,7 @@ def _key(arguments: Any) -> str:
     return _spelt(arguments)
 
 
+# Sorted, since a client may send the arguments of a call back in another order.
 _spelt = speller(sort_keys=True)
 
 
@@ -243,6 +255,7 @@ def _play(step: Step, turn: _Turn, steps: Sequence[Step]) -> StepResult:
         under = step.only_if
         outcomes = [_outcome(number, turn) for number in under.steps]
         settled = [outcome for outcome in outcomes if isinstance(outcome, StepResult)]
+        # A lookup that failed says neither yes nor no.
         if len(settled) < len(outcomes):
             raise CouldNot(f"I do not know whether {under.words}")
         if not under.holds(settled):
@@ -288,6 +301,7 @@ def _reply(wish: Ask, turn: _Turn) -> Any:
         return good
     if len(answers) >= ATTEMPTS:
         raise CouldNot(answers[-1][1] or "the tool failed")
+    # Two steps may want the same call, which is made once.
     turn.wanted.setdefault((name, _key(arguments)), arguments)
     raise _Waiting
 
@@ -300,6 +314,8 @@ def _convert_arguments(offer: Offer, wish: Ask) -> dict[str, Any]:
 
 def _call(name: str, arguments: Mapping[str, Any], turn: _Turn, length: int) -> ToolCall:
     """A call with an id that is a hash of its content and its place in the conversation."""
+    # With the tries and the place: a call that is made again needs another id, since some providers refuse one id
+    # twice.
     tries = len(turn.answered.get((name, _key(arguments)), ()))
     digest = hashlib.blake2s(f"{name}|{_key(arguments)}|{tries}|{length}".encode(), digest_size=8).hexdigest()
     return ToolCall(f"call_{digest}", name, arguments)
@@ -325,4 +341,5 @@ def _write_sentences(draft: Draft, turn: _Turn) -> str:
                 parts.append(f"It is false that {outcome.words}.")  # a "not" could be read as an admission
         elif outcome.sentence:
             parts.append(outcome.sentence)
+    # Two steps may end in the same sentence, which is said once.
     return " ".join(dict.fromkeys(parts))

@@ -19,8 +19,8 @@ class Offer:
 
     @property
     def properties(self) -> Mapping[str, Any]:
-        properties_ = self.parameters.get("properties")
-        return properties_ if isinstance(properties_, Mapping) else {}
+        declared = self.parameters.get("properties")
+        return declared if isinstance(declared, Mapping) else {}
 
     @property
     def required(self) -> tuple[str, ...]:
@@ -37,12 +37,14 @@ class WorkKind:
     not_about: str = ""
 
 
+# The names of a slot stand in the order in which they are tried: the plainest first, `q` and `text` late.
 KINDS: dict[str, WorkKind] = {
     "weather": WorkKind("", "weather forecast temperature climate", {"city": "city location place town q query"}),
     "search": WorkKind(
         "search google find lookup browse query",
         "web internet google online search engine page",
         {"query": "query q search_query text term keywords", "count": "count num limit max_results n results"},
+        # A tool that searches films or mail is none for the web.
         not_about="movie film event calendar message weather mail contact product word dictionary file",
     ),
     "movies": WorkKind(
@@ -107,9 +109,9 @@ def make_catalogue(tools: Any) -> Catalogue:
     return _parse_catalogue(marshal.dumps(tools, MARSHALLED))
 
 
+# The version of marshal that encodes equal values equally. marshal is a few times faster than JSON, and only gives a
+# key here.
 MARSHALLED = 2
-"""The version of marshal that encodes equal values equally. marshal is a few times faster than JSON, and only gives a
-key here."""
 
 
 @lru_cache(64)
@@ -126,6 +128,7 @@ def _parse_catalogue(text: bytes) -> Catalogue:
 @lru_cache(1024)
 def stem_words(text: str) -> tuple[str, ...]:
     """The words of a name or sentence, lower case and without their endings."""
+    # The parts of getWeather are two words, as those of get_weather are.
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text)
     return tuple(stem(word) for word in re.findall(r"[^\W\d_]+", spaced.lower()))
 
@@ -157,8 +160,10 @@ def score_offer(offer: Offer, kind: WorkKind) -> int:
         or (verbs and not verbs & {*named, *description_words})
     ):
         return 0
+    # If no slot fills a required parameter, every call of the tool would be refused.
     if set(offer.required) - set(assign_parameters(offer, kind).values()):
         return 0
+    # A name says what a tool is for; a description also names what it merely touches.
     in_name = 4 * len(nouns & set(named)) + (6 * len(verbs & set(named)) if verbs else 0)
     # A tool that mentions the work only in passing does not do it.
     return (

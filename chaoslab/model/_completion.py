@@ -76,6 +76,7 @@ class Completion:
         self.calls: list[dict[str, Any]] = [
             {
                 "id": call.id,
+                # Four more for each message: it costs tokens for its role and its marks too.
                 "type": "function",
                 "function": {"name": call.name, "arguments": _spelt(call.arguments)},
             }
@@ -88,6 +89,7 @@ class Completion:
             + (count_tokens(message["tool_calls"]) if message.get("tool_calls") else 0)
             for message in body["messages"]
         )
+        # The catalogue is cached, and knows the length of the tools as JSON.
         prompt += _tokens_of_length(offered.size)
         spent = reply.answers * (count_tokens(self.reply.content) + (count_tokens(self.calls) if self.calls else 0))
         self.usage = {"prompt_tokens": prompt, "completion_tokens": spent, "total_tokens": prompt + spent}
@@ -96,9 +98,11 @@ class Completion:
         self.include_usage = isinstance(options, Mapping) and options.get("include_usage") is True
 
     def whole(self, created: int) -> dict[str, Any]:
+        # An answer of calls alone has null here, not an empty text.
         message: dict[str, Any] = {"role": "assistant", "content": self.reply.content or None}
         if self.calls:
             message["tool_calls"] = self.calls
+        # OpenAI's messages have these fields, Groq's have not.
         if not self._of_groq:
             message |= {"refusal": None, "annotations": []}
         choice = {"message": message, "logprobs": None, "finish_reason": self.finish}
@@ -110,8 +114,10 @@ class Completion:
         """The answer word by word, or call by call, as server-sent events. `whole`: a call comes in one event. Usage
         comes in the last chunk, as Groq sends it, and in a chunk of its own if it was asked for, as OpenAI does."""
         chunk = {**self._head, "created": created, "object": "chat.completion.chunk"}
+        # OpenAI has the field in every chunk then, and null in all but the last.
         if self.include_usage and not self._of_groq:
             chunk["usage"] = None
+        # Groq tells the usage in the last chunk, also unasked, and in a field of its own.
         used = {"x_groq": {**self.groq, "usage": self.usage}} if self._of_groq else {}
         for number in range(self.reply.answers):
             yield _make_event(chunk, {"role": "assistant", "content": ""}, number, **self._extra)
@@ -119,6 +125,7 @@ class Completion:
                 function = call["function"]
                 named = {"index": index, **call, "function": function if whole else {**function, "arguments": ""}}
                 yield _make_event(chunk, {"tool_calls": [named]}, number)
+                # In parts, as a provider sends them: a client that takes the first part for the whole fails here too.
                 for piece in () if whole else halves(function["arguments"]):
                     yield _make_event(
                         chunk, {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}, number

@@ -46,6 +46,7 @@ def is_measurable(text: str) -> bool:
 
 def make_condition(text: str) -> Condition:
     """A test of a finding against the words: beyond a number, a kind of sky, or present at all."""
+    # The last number is the bound, as in “one of the 2 cities is warmer than 20 degrees”.
     number = re.search(r"-?\d+(?:\.\d+)?(?=\D*$)", text)
     limit = LIMIT.search(text)
     denied = _NOT.search(text) is not None
@@ -55,6 +56,7 @@ def make_condition(text: str) -> Condition:
         def compares(result: StepResult) -> bool:
             return (
                 bool(result.numbers)
+                # `is not` turns the comparison round where the words deny it.
                 and (result.numbers[0] < bound if less else result.numbers[0] > bound) is not denied
             )
 
@@ -72,6 +74,7 @@ def make_condition(text: str) -> Condition:
             ) is not denied
 
         return looks
+    # “free” holds where nothing is there, any other word where something is.
     empty = denied is not (re.search(r"\b(?:free|available)\b", text, re.I) is not None)
 
     def has(result: StepResult) -> bool:

@@ -14,6 +14,7 @@ _MONTHS = [
 _MONTH = "|".join(f"{month[:3]}(?:{month[3:]})?" for month in _MONTHS) + "|sept"
 _NUMBER = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "ten": 10}
 _N = r"\d+|" + "|".join(_NUMBER)
+# A number within a longer time or before % is no hour.
 _CLOCK = r"(?:(\d{1,2})(?:[:.](\d\d))?\s*(am|pm|o'clock|h)?(?![\d:%])|(noon|midday|midnight))"
 _RANGE = re.compile(rf"\b(?:from|between)?\s*{_CLOCK}\s*(?:to|until|till|and|-|–)\s*{_CLOCK}", re.I)
 _AT = re.compile(
@@ -69,8 +70,10 @@ def parse_when(text: str, now: datetime | None) -> NamedDay:
     start = end = None
     if match := _RANGE.search(rest):
         start, end = _parse_clock(*match.groups()[:4]), _parse_clock(*match.groups()[4:])
+        # “from 10 to 2” ends in the afternoon.
         if start and end and end < start and end.hour < 12:
             end = end.replace(hour=end.hour + 12)
+        # In “from 3 to 5 pm” the pm holds for both, in “from 11 to 2 pm” for the end alone.
         if (
             start
             and end
@@ -113,6 +116,7 @@ def _parse_clock(hour: str | None, minute: str | None, half: str | None, word: s
         value += 12
     elif mark == "am" and value == 12:
         value = 0
+    # “03:00” is the time of a 24-hour clock.
     elif not mark and 1 <= value <= 6 and not hour.startswith("0"):
         value += 12
     return time(value % 24, int(minute or 0))
@@ -120,6 +124,7 @@ def _parse_clock(hour: str | None, minute: str | None, half: str | None, word: s
 
 def _parse_duration(text: str) -> tuple[timedelta | None, str]:
     match = _LASTING.search(text)
+    # “in two hours” is a start, not a length.
     if not match or re.search(r"\bin\s+$", text[: match.start()], re.I):
         return None, text
     if match[1]:
@@ -147,12 +152,14 @@ def _parse_day(text: str, today: date | None) -> tuple[date | None, date | None,
     if match := hit(month_first) or hit(day_first):
         month = next(n for n, name in enumerate(_MONTHS, 1) if name.startswith(match["month"][:3].lower()))
         year = int(match["year"]) if match["year"] else (today.year if today else None)
-        date_ = _make_date(year, month, int(match["day"])) if year else None
-        if date_ and today and not match["year"] and date_ < today:
-            date_ = _make_date(date_.year + 1, month, date_.day)
+        named_date = _make_date(year, month, int(match["day"])) if year else None
+        # A date without a year is the next of that name.
+        if named_date and today and not match["year"] and named_date < today:
+            named_date = _make_date(named_date.year + 1, month, named_date.day)
         return (
-            date_,
+            named_date,
             None,
+            # In “Tuesday, 3 June” the date decides, and the weekday is no part of a title.
             re.sub(rf"\b(?:on\s+)?(?:{'|'.join(_DAYS)}),?\s*$", "", text[: match.start()], flags=re.I)
             + " "
             + text[match.end() :],
@@ -166,6 +173,7 @@ def _parse_day(text: str, today: date | None) -> tuple[date | None, date | None,
     if match := hit(r"\b(?:for\s+|later\s+)?(today|tonight|tomorrow|yesterday)(?:'s)?\b"):
         word = match[1].lower()
         shift = {"tomorrow": 1, "yesterday": -1}.get(word, 0)
+        # Tonight is a part of the day too, which is read from the rest.
         return today + timedelta(days=shift), None, _cut(text, match) + (" evening" if word == "tonight" else "")
     if match := hit(rf"\b(?:on\s+|for\s+)?(this\s+|next\s+|coming\s+)?({weekdays})(?:'s)?(\s+next week)?\b"):
         target = _DAYS.index(match[2].lower())
@@ -179,6 +187,7 @@ def _parse_day(text: str, today: date | None) -> tuple[date | None, date | None,
         first = monday + timedelta(days=7 if match[1].lower() == "next" else 0)
         if match[2]:
             return first + timedelta(days=5), first + timedelta(days=6), _cut(text, match)
+        # The days of this week that are over are not meant.
         return max(first, today), first + timedelta(days=6), _cut(text, match)
     return None, None, text
 

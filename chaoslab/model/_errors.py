@@ -32,6 +32,7 @@ ERRORS: dict[int, ErrorReply] = {
         param="messages",
     ),
 }
+# Groq's and OpenAI's SDKs obey this header: without it they would wait and ask again, in vain.
 INSUFFICIENT_QUOTA = refusal(
     429, "You exceeded your current quota.", "insufficient_quota", "insufficient_quota", x_should_retry="false"
 )

@@ -16,6 +16,7 @@ _NUMERAL = re.compile(
     rf"\b(?:a\s+(?=hundred|thousand|million))?(?:{_WORD})(?:(?:[\s-]+|\s+and\s+)(?:{_WORD}))*\b", re.I
 )
 TOO_LARGE = 10**1000
+# A sign that no arithmetic has, so it is taken for no part of it.
 IT = "§"
 _REF = (
     r"\b(?:the (?:result|answer|sum|product|total|difference|outcome|number|temperature|rating|"
@@ -43,6 +44,7 @@ _RULES: tuple[tuple[str, str], ...] = (
     (rf"({_N}) factorial\b", r"factorial(\1)"),
     (rf"({_N})(?: is)? squared\b", r"\1 ^ 2"),
     (rf"({_N})(?: is)? cubed\b", r"\1 ^ 3"),
+    # In brackets until the two rules below: a replacement cannot choose its exponent by the word.
     (rf"\b(?:the )?(square|cube) of ({_N})", r"\2 ^ [\1]"),
     (r"\[square\]", "2"),
     (r"\[cube\]", "3"),
@@ -124,13 +126,16 @@ def replace_numerals(text: str) -> str:
 
 def expression(text: str, *, it: bool = False) -> str | None:
     """The arithmetic in the text, or None; with `it`, words such as "the result" become `IT`."""
+    # The rules allow for one space between words.
     text, digits = _rounding(replace_numerals(" ".join(text.split())))
     if it:
         text = re.sub(_REF, IT, re.sub(r"\bits (?=(?:square|cube) )", "the ", text, flags=re.I), flags=re.I)
         for pattern, written in _UPON_IT:
             text = re.sub(pattern, written, text, flags=re.I)
+    # “round 3.14159 to 2 decimals” has no other arithmetic.
     if digits is not None and re.fullmatch(_N, text.strip(" .?")):
         return f"round({text.strip(' .?')}, {digits})"
+    # Fifty rules for a short sentence without a number took 0.4 ms; this takes 0.04 ms.
     if not _AMOUNT.search(text):
         return None
     for pattern, written in _RULES:
@@ -141,12 +146,14 @@ def expression(text: str, *, it: bool = False) -> str | None:
             text,
         )
     runs = [run.strip(" ,") for run in _RUN.findall(text)]
+    # A lone number is no arithmetic.
     runs = [
         run for run in runs if re.search(rf"[\d{IT}]|pi\b", run) and re.search(r"[-+*/^%!]|\w\s*\(", run.lstrip("-+"))
     ]
     if not runs:
         return None
     run = re.sub(r"[-+*/^%,\s]+$|^[+*/^,\s]+", "", re.sub(r"\s{2,}", " ", max(runs, key=len)))
+    # The bracket may be one of the sentence, which opens before the arithmetic.
     while run.count("(") < run.count(")") and run.endswith(")"):
         run = run[:-1]
     if not (re.search(rf"[\d{IT}]", run) and re.search(r"[-+*/^%!(]", run.lstrip("-+"))):

@@ -33,6 +33,7 @@ class _Maker:
         self._root, self._text = root, text
 
     def value(self, schema: Any, path: tuple[str, ...]) -> Any:
+        # A schema that demands itself has no smallest value, and would be followed for ever.
         if len(path) > DEPTH_MAX:
             raise NoneFits(path[:2], "$ref")
         if not isinstance(schema, Mapping):
@@ -42,6 +43,7 @@ class _Maker:
         if isinstance(schema.get("enum"), list) and schema["enum"]:
             return schema["enum"][0]
         if isinstance(schema.get("$ref"), str):
+            # What stands beside a $ref holds too, since draft 2019-09 of JSON Schema.
             rest = {key: entry for key, entry in schema.items() if key != "$ref"}
             return self.value(_merge_schemas([self._at(schema["$ref"], path), rest]), (*path, ""))
         if isinstance(schema.get("allOf"), list):
@@ -63,6 +65,7 @@ class _Maker:
         target = self._root
         for name in reference.removeprefix("#").strip("/").split("/"):
             if name:
+                # In this order, as RFC 6901 says: ~01 is ~1, not a slash.
                 target = target.get(name.replace("~1", "/").replace("~0", "~")) if isinstance(target, Mapping) else None
         if target is None or not reference.startswith("#"):
             raise NoneFits(path, "$ref")
@@ -81,6 +84,7 @@ class _Maker:
             try:
                 return self.value(choice, (*path, ""))
             except NoneFits:
+                # The choice that failed may have used the text up.
                 self._text = text
                 if number == len(ordered) - 1:
                     raise
@@ -93,6 +97,7 @@ class _Maker:
             return {name: self.value(properties.get(name, True), (*path, "properties", name)) for name in names}
         if kind == "array":
             heads = list(schema.get("prefixItems") or ())
+            # minItems may be any number: without a bound, a large one would fill the memory.
             count = min(int(schema.get("minItems") or 0), ITEMS_MAX)
             parts = [*heads, *[schema.get("items", True)] * (count - len(heads))]
             return [self.value(item_schema, (*path, "items")) for item_schema in parts]
@@ -110,6 +115,7 @@ class _Maker:
                 if (
                     len(guess) >= length_min
                     and (length_max is None or len(guess) <= length_max)
+                    # Patterns of JSON Schema are not anchored.
                     and re.search(pattern, guess)
                 ):
                     return guess

@@ -50,6 +50,7 @@ _DICTATED = re.compile(r"^\W*(?:please\s+)?(?:send|write|text|message|tell|e-?ma
 def draw_up(request: str, draft: Draft) -> None:
     """Fills the draft with the steps of the request."""
     masked, draft.quotes = _reading.mask_quotes(request)
+    # After the quotes are hidden: a text that is to be sent keeps its spaces.
     masked = _reading.spaced_once(masked)
     verbs = frozenset(
         name_words[0]
@@ -83,6 +84,7 @@ def _read_sentence(sentence: str, draft: Draft, verbs: frozenset[str]) -> None:
     if (match := _ELSE.match(stripped)) and draft.only_if is not None:
         _read_otherwise(stripped[match.end() :], draft, verbs)
         return
+    # A condition holds for its sentence, and for an “otherwise” that follows.
     draft.only_if = None
     if (match := _IF_SO.match(stripped)) and draft.last:
         holds, condition_text = draft.asked or (lambda result: not result.nothing, "there is something")
@@ -90,6 +92,7 @@ def _read_sentence(sentence: str, draft: Draft, verbs: frozenset[str]) -> None:
         _read_branches(match["rest"], draft, verbs)
         return
     if match := _IF.match(stripped):
+        # “If pens cost 2 each, …” is a sum, not a condition.
         if re.search(r"\b(?:each|apiece)\b", match["condition"]) and calculate.read(stripped, draft):
             return
         if not _read_condition(match["condition"], draft):
@@ -98,10 +101,12 @@ def _read_sentence(sentence: str, draft: Draft, verbs: frozenset[str]) -> None:
         _add_otherwise(match, draft)
         _read_branches(match["rest"], draft, verbs)
         return
+    # “Tell me if it rains” asks, and makes nothing depend on the answer.
     if (match := _IF_AFTER.match(stripped)) and not re.match(
         r"(?:ask|check|see|tell me|find out|let me know|do you know)\b", stripped, re.I
     ):
         before = len(draft.steps)
+        # Of several clauses, a condition behind them belongs to the last.
         earlier, *last = _reading.split_clauses(match["rest"], verbs)
         if last:
             _read_clauses(" ; ".join([earlier, *last[:-1]]), draft, verbs)
@@ -113,6 +118,7 @@ def _read_sentence(sentence: str, draft: Draft, verbs: frozenset[str]) -> None:
                 _read_otherwise(otherwise[0], draft, verbs)
             return
         del draft.steps[before:]
+        # What changes something is not done without the condition that was put on it.
         if re.match(r"(?:delete|cancel|remove|move|reschedule|schedule|book|create|add)\b", stripped, re.I):
             draft.add(_make_unknown_step(match["condition"], draft))
             return
@@ -229,6 +235,7 @@ def _read_condition(wording: str, draft: Draft) -> bool:
             (len(draft.steps) - 1,), lambda result: result.items[1:] == ("first",), draft.plain(original)
         )
         return True
+    # “If it is nice out” has no measure to hold a finding against.
     if topic in ("weather", "calculate") and not _conditions.is_measurable(wording):
         del draft.steps[before:]
         draft.last = tuple(number for number in draft.last if number < before)

@@ -5,6 +5,7 @@ import re
 _QUOTED = re.compile(
     r"\"([^\"]+)\"|“([^”]+)”|«([^»]+)»|„([^“”]+)[“”]|‘([^’]+)’|(?<!\w)'((?:[^']|'(?=\w))+)'(?!\w)|`([^`]+)`"
 )
+# A private character: no text has it by itself, and no rule takes it for a letter.
 QUOTE = "[\ue000-\uf8ff]"
 
 _POLITE = re.compile(
@@ -57,6 +58,7 @@ def spaced_once(text: str) -> str:
 def strip_politeness(clause: str) -> str:
     """The clause without its courtesies and closing marks."""
     clause = clause.strip(" ,.!?\n\t")
+    # A clause that is nothing but courtesy stays as it is.
     while (shorter := _POLITE.sub("", clause, count=1).strip(" ,")) != clause and shorter:
         clause = shorter
     # "Tell Ana thank you" ends with its message, not with a courtesy.
@@ -66,6 +68,7 @@ def strip_politeness(clause: str) -> str:
 
 def split_sentences(masked: str) -> list[str]:
     """The sentences of a text; the points of "p.m." and "Dr." end none."""
+    # Where a sentence may end, the point of “p.m.” closes it; elsewhere it goes.
     text = re.sub(r"\b([ap])\.\s?m\.(?=\s+[A-Z]|\s*$)", r"\1m.", masked)
     text = re.sub(r"\b([ap])\.\s?m\.", r"\1m", text)
     text = re.sub(r"\b(Dr|Mr|Mrs|Ms|St|vs|e\.g|i\.e)\.", r"\1", text)

@@ -35,9 +35,10 @@ SIZE_MAX = 4096
 
 def make_embedding(path: str, body: Mapping[str, Any]) -> Any:
     """The JSON of the answer. Raises Refused: there are no texts."""
+    # Cohere's second version has other names for the fields, and gives its vectors by their type.
     of_cohere = path.endswith(VECTORS[1])
-    input_ = body.get("texts" if of_cohere else "input")
-    texts = [input_] if isinstance(input_, str) else input_
+    raw_texts = body.get("texts" if of_cohere else "input")
+    texts = [raw_texts] if isinstance(raw_texts, str) else raw_texts
     model, size = body.get("model"), body.get("output_dimension" if of_cohere else "dimensions")
     if not isinstance(texts, list) or not texts or not isinstance(model, str):
         raise ModelRefused(400, "an embedding needs a model and at least one text")
@@ -47,12 +48,13 @@ def make_embedding(path: str, body: Mapping[str, Any]) -> Any:
     used = count_tokens(" ".join(strings))
     if of_cohere:
         meta = {"api_version": {"version": "2"}, "billed_units": {"input_tokens": used}}
-        vectors_ = {"embeddings": {"float": vectors}, "texts": strings, "meta": meta}
+        about = {"embeddings": {"float": vectors}, "texts": strings, "meta": meta}
         return {
             "id": hashlib.blake2s(repr(strings).encode()).hexdigest()[:32],
-            **vectors_,
+            **about,
             "response_type": "embeddings_by_type",
         }
+    # OpenAI's SDK asks for base64, unless its user asks for something else.
     packed = body.get("encoding_format") == "base64"
     data = [
         {"object": "embedding", "index": number, "embedding": _pack_vector(vector) if packed else vector}
@@ -64,6 +66,7 @@ def make_embedding(path: str, body: Mapping[str, Any]) -> Any:
 def _make_vector(text: str, size: int) -> list[float]:
     """A vector of length 1 with a part for each word."""
     vector = [0.0] * size
+    # A text without a word has a vector too: its length below would be 0.
     for word in re.findall(r"\w+", text.lower()) or [text]:
         digest = hashlib.blake2s(word.encode("utf-8", "surrogatepass")).digest()
         # By a digest, not by hash(), which differs between processes: equal texts get equal vectors in every run.
@@ -73,12 +76,13 @@ def _make_vector(text: str, size: int) -> list[float]:
 
 
 def _pack_vector(vector: list[float]) -> str:
+    # As OpenAI's SDK unpacks them: four bytes a number, the lowest byte first.
     return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()
 
 
 BODY_BYTES_MAX = 4 * 1024 * 1024
+# The most answers that the memory of a service keeps: a process that serves for days has no trial that empties it.
 KEPT_MAX = 1_000
-"""The most answers that the memory of a service keeps: a process that serves for days has no trial that empties it."""
 COUNTING = ("/count_tokens", ":countTokens")
 """The ends of the paths that count a request's tokens, as Anthropic and Google have them."""
 Answered = tuple[int, list[tuple[str, str]], Iterable[bytes]]
@@ -123,7 +127,9 @@ class ModelApp(ABC):
         path, method = environ["PATH_INFO"], environ["REQUEST_METHOD"]
         shape = shape_of(path, [name for name, field in _TELLING if field in environ])
         try:
+            # PEP 3333 lets a server leave the length out, or leave it empty.
             length = int(environ.get("CONTENT_LENGTH") or 0)
+            # Before the body is read, which may be of any length.
             if length > BODY_BYTES_MAX:
                 raise ModelRefused(413)
             status, fields, parts = self._answer(shape, method, environ, environ["wsgi.input"].read(length))
@@ -136,6 +142,7 @@ class ModelApp(ABC):
             )
             status, fields, parts = _json(error.status, error.body, error.headers)
         start_response(f"{status} {phrase(status, f'status {status}')}", fields)
+        # The length of the body stays in the headers: HTTP has HEAD answer as GET does, but for the body.
         return () if method == "HEAD" else parts
 
 
@@ -151,9 +158,9 @@ class LiveModel(ModelApp):
         self._memory: dict[str, Any] = {}
 
     def ended(self, path: str, body: bytes, heard: ReadAnswer | None) -> None:
-        format_ = format_at(self.host, path)
-        if heard is not None and format_ is not None and self._memory:
-            format_.correct(self._memory, body, heard)
+        chat_format = format_at(self.host, path)
+        if heard is not None and chat_format is not None and self._memory:
+            chat_format.correct(self._memory, body, heard)
 
     @abstractmethod
     def reply(self, chat: Chat, key: bytes) -> ChatReply:
@@ -166,42 +173,49 @@ class LiveModel(ModelApp):
 
     def _answer(self, shape: Format, method: str, environ: Mapping[str, Any], body: bytes) -> Answered:
         path, query = environ["PATH_INFO"], environ.get("QUERY_STRING", "")
+        # Before the lists of models, since a stored response is got with GET too.
         if stored := STORED.search(path):
             return _json(200, stored_response(self._memory, method, *stored.groups()))
         if method in ("GET", "HEAD"):
             return _json(200, self._page(shape, path))
+        # Anthropic counts beneath the path of its messages, Google at the path of a model: without the ending it is a
+        # chat's path again.
         counted = next((path.removesuffix(end) for end in COUNTING if path.endswith(end)), None)
         chat_path = counted if counted is None or "/models/" not in counted else f"{counted}:generateContent"
-        format_ = format_at(self.host, chat_path or path)
+        chat_format = format_at(self.host, chat_path or path)
         if method == "POST" and path.endswith(VECTORS):
             return _json(200, make_embedding(path, _read(body)))
-        if method != "POST" or format_ is None:
+        if method != "POST" or chat_format is None:
             raise _unknown(method, path)
-        fields_ = _read(body)
+        asked_fields = _read(body)
         if counted is not None:
-            total = format_.chat(chat_path or "", query, {"max_tokens": 1, **fields_}, body).tokens
+            # A count needs no max_tokens, which Anthropic demands of a chat.
+            total = chat_format.chat(chat_path or "", query, {"max_tokens": 1, **asked_fields}, body).tokens
             return _json(200, {"totalTokens": total} if path.endswith(COUNTING[1]) else {"input_tokens": total})
         try:
-            full_request = format_.recalled(fields_, self._memory)
-            chat = format_.chat(path, query, full_request, body)
-            format_.check(chat, path)
+            full_request = chat_format.recalled(asked_fields, self._memory)
+            chat = chat_format.chat(path, query, full_request, body)
+            chat_format.check(chat, path)
             if self.obeys:
-                chat = replace(chat, limits=format_.constraints(chat))
+                chat = replace(chat, limits=chat_format.constraints(chat))
+        # The formats read what is nested as they expect it: a body of another form ends in any of these.
         except (ValueError, RecursionError, AttributeError, TypeError):
             raise ModelRefused(400, "The request body cannot be read.") from None
         answer = ModelAnswer(chat, self.reply(chat, path.encode() + body), int(system.utc().timestamp()))
-        format_.remember(answer, self._memory)
+        chat_format.remember(answer, self._memory)
         # The oldest first: a dictionary keeps the order in which its keys came.
         while len(self._memory) > KEPT_MAX:
             del self._memory[next(iter(self._memory))]
         try:
             if not chat.events:
-                return _json(200, format_.whole(answer), format_.headers(answer))
-            parts = list(format_.stream(answer))
+                return _json(200, chat_format.whole(answer), chat_format.headers(answer))
+            # All at once: a text that UTF-8 cannot carry is refused, and does not break off an answer that has begun.
+            parts = list(chat_format.stream(answer))
         except UnicodeEncodeError:
             raise ModelRefused(400, "The request body has text that UTF-8 cannot encode.") from None
-        kind = format_.stream_type if chat.sse else "application/json"
-        fields = {**format_.headers(answer), "Content-Type": kind, "Cache-Control": "no-cache"}
+        # Without alt=sse, Gemini streams a JSON array.
+        kind = chat_format.stream_type if chat.sse else "application/json"
+        fields = {**chat_format.headers(answer), "Content-Type": kind, "Cache-Control": "no-cache"}
         return 200, list(fields.items()), self._pace_parts(parts)
 
     def _page(self, shape: Format, path: str) -> Any:
@@ -232,6 +246,7 @@ def _read(body: bytes) -> Mapping[str, Any]:
 
 def _unknown(method: str, path: str) -> ModelRefused:
     """The refusal of an address at which no format answers."""
+    # OpenAI's own words tell a client of old completions which path a chat model has.
     if method == "POST" and path.endswith("/v1/completions"):
         return ModelRefused(404, NO_CHAT, param="model")
     status = HTTPStatus.METHOD_NOT_ALLOWED if format_of(path) else HTTPStatus.NOT_FOUND
@@ -240,5 +255,6 @@ def _unknown(method: str, path: str) -> ModelRefused:
 
 def _json(status: int, value: Any, headers: Mapping[str, str] | None = None) -> Answered:
     text = spelt(value).encode()
+    # The length last, so that no header of a reply can contradict its body.
     fields = {"Content-Type": "application/json", **(headers or {}), "Content-Length": str(len(text))}
     return status, list(fields.items()), (text,)

@@ -28,6 +28,7 @@ Response = tuple[int, dict[str, str], Iterable[bytes]]
 BASES = ("/openai/v1", "/v1")
 CHAT_PATH = "/openai/v1/chat/completions"
 _spelt = speller()
+# Nothing counts down here: these are for SDKs and agents that read them.
 _LIMITS = {
     "x-ratelimit-limit-requests": "14400",
     "x-ratelimit-limit-tokens": "1000000",
@@ -56,9 +57,11 @@ def create_app(
     from werkzeug.exceptions import Forbidden, HTTPException, RequestEntityTooLarge
     from werkzeug.wrappers import Request
 
+    # Now: a process that is copied for trials has the rules already, and no first request waits for them.
     load()
     general_app = OfflineModel(token_s=token_s) if model is None else model
 
+    # The limit holds for bodies that come in chunks too, which state no length.
     class Bounded(Request):
         max_content_length = BODY_BYTES_MAX
 
@@ -78,6 +81,8 @@ def create_app(
         headers = {**_LIMITS, "x-ratelimit-remaining-tokens": tokens_left, "x-request-id": completion.groq["id"]}
         if completion.streamed:
             headers |= {"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
+            # Made before the head is sent: a text that UTF-8 cannot carry is refused with 400, and does not break off a
+            # stream.
             parts = list(completion.stream(created))
             return 200, headers, pace_parts(parts) if token_s else parts
         return _reply(200, completion.whole(created), headers)
@@ -109,10 +114,15 @@ def create_app(
     def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         method, path, key = environ["REQUEST_METHOD"], environ.get("PATH_INFO", ""), environ.get("HTTP_AUTHORIZATION")
         try:
+            # A web page in the user's browser reaches loopback too, so its requests are told by Host and Origin.
             if reason := find_refusal(environ.get("HTTP_HOST"), environ.get("HTTP_ORIGIN")):
                 raise Forbidden(reason)
+            # The list of models is at the same path in OpenAI's and Anthropic's API: this header alone tells them
+            # apart.
             is_page = path in pages and "HTTP_ANTHROPIC_VERSION" not in environ
+            # A model of the user's own, such as a script, answers all but the question for the lab's health.
             others_know = not (is_page or _names_a_model(path)) or (model is not None and path != "/health")
+            # The lab asks for /health without a key, to compare versions and to see that the process lives.
             if api_key is not None and path != "/health" and key != f"Bearer {api_key}":
                 raise _Unauthorized
             if others_know:
@@ -143,9 +153,11 @@ def _is_whole(environ: Mapping[str, Any]) -> bool:
     """True if the body is there as it was announced, and is not too large: then it can be read without werkzeug, which
     takes as long for that as the model for its answer."""
     length = environ.get("CONTENT_LENGTH", "")
+    # With this flag alone does read() end by itself where the body ends.
     return (
         environ.get("wsgi.input_terminated") is True
         and "HTTP_TRANSFER_ENCODING" not in environ
+        # isdigit() takes “²” and other signs which int() refuses.
         and length.isascii()
         and length.isdigit()
         and int(length) <= BODY_BYTES_MAX
@@ -197,8 +209,10 @@ def serve(
         ready(int(server.effective_port), stop)
     try:
         while not stopping.is_set():
+            # One event at a time, so that the flag is looked at after each; the trigger of stop() is one.
             server.asyncore.loop(timeout=30.0, map=channels, count=1)
     finally:
+        # Connections that clients keep open would stay open after the server.
         server.task_dispatcher.shutdown()
         for channel in list(channels.values()):
             channel.close()

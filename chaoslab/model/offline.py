@@ -24,6 +24,7 @@ class OfflineModel(LiveModel):
     obeys = True
 
     def reply(self, chat: Chat, key: bytes) -> ChatReply:  # noqa: ARG002 - equal requests have equal answers
+        # The last request alone is bounded, since the rules go over it and over nothing else.
         last = find_request(chat.messages)
         length = 0 if last is None else len(text_of(chat.messages[last]))
         if length > REQUEST_MAX:
@@ -42,12 +43,13 @@ def reply_within(chat: Chat, limits: Constraints) -> ChatReply:
     if limits.tools is not None:
         offers = tuple(offer for offer in offers if offer.name in limits.tools)
     reply = reply_to(chat.messages, offers)
+    # What is left out is asked for in the next turn, since the plan is made anew from each conversation.
     calls = reply.tool_calls[: None if limits.parallel else 1]
     try:
         # tool_choice demands a call, and the rules found none: the smallest one that the schema allows.
         if not calls and limits.forced and offers:
-            value_ = make_minimal(offers[0].parameters)
-            arguments = value_ if isinstance(value_, Mapping) else {}
+            minimal = make_minimal(offers[0].parameters)
+            arguments = minimal if isinstance(minimal, Mapping) else {}
             calls = (ToolCall(f"call_{chat.id[:16]}", offers[0].name, arguments),)
             reply = ChatReply("", calls)
         if not calls and limits.schema is not None:
@@ -59,6 +61,7 @@ def reply_within(chat: Chat, limits: Constraints) -> ChatReply:
             f"Invalid schema: In context={mismatch.place}, '{mismatch.key}' is not permitted.",
             code="invalid_json_schema",
         ) from None
+    # After the schema: an answer that is cut is broken JSON, as it is from a provider.
     return _cut_reply(replace(reply, tool_calls=calls, answers=limits.answers), limits)
 
 
@@ -75,6 +78,7 @@ def _cut_reply(reply: ChatReply, limits: Constraints) -> ChatReply:
     if limits.tokens_max is None:
         return reply
     text, calls, tokens_left = reply.content, list[ToolCall](), limits.tokens_max - count_tokens(reply.content)
+    # The whole text is too long. Four characters are a token, as `count_tokens` has it.
     if tokens_left < 0:
         return replace(reply, content=text[: 4 * limits.tokens_max], tool_calls=(), finish="length", stopped_by="")
     for call in reply.tool_calls:
@@ -95,6 +99,7 @@ def complete_chat(request_bytes: bytes) -> Completion | ErrorReply:
     )
 
 
+# The cache keeps requests as its keys: 256 of this size are 16 MiB.
 REMEMBERED_BYTES_MAX = 64 * 1024
 _GROQ, _MODEL = GroqChat(), OfflineModel()
 
@@ -113,6 +118,7 @@ def _complete_uncached(request_bytes: bytes) -> Completion | ErrorReply:
         reply = _MODEL.reply(replace(chat, limits=_GROQ.constraints(chat)), request_bytes)
     except ModelRefused as refused:
         return _GROQ.refusal(refused.status, refused.message, refused.code, refused.param)
+    # `find_error` looks at what every chat has; what is nested deeper may be of any type.
     except (AttributeError, TypeError):
         return _GROQ.refusal(400, "The request body cannot be read.")
     return Completion(body, request_bytes, reply=reply)
@@ -130,12 +136,14 @@ def offline_model(*, token_s: float = 0.0) -> OfflineModel:
         ValueError: token_s is no number of seconds.
     """
     model = OfflineModel(token_s=check_seconds(token_s))
+    # Now, since a process that is copied for trials would load the rules in each of them.
     load()
     return model
 
 
 def check_seconds(token_s: float) -> float:
     """The value, if it is a number of seconds. Raises ValueError: it is none."""
+    # True is an int, and would be a second.
     fits = isinstance(token_s, int | float) and not isinstance(token_s, bool) and 0 <= token_s <= SECONDS_MAX
     if not fits:
         raise ValueError(f"token_s is {token_s!r:.60}: it should be a number of seconds from 0 to {SECONDS_MAX}")

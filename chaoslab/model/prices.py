@@ -33,6 +33,7 @@ _DATED = re.compile(r"-(?:\d{8}|\d{4}-\d{2}-\d{2}|latest)\Z")
 def cost_usd(model: str, prompt_tokens: int, completion_tokens: int) -> float | None:
     """The cost of one exchange; None if the model's price is unknown. A model with a date in its name costs what it
     does without one."""
+    # Groq's names are complete; those of the others may end in a date.
     short = _DATED.sub("", model)
     price = PRICES.get(model) or OTHERS.get(model) or OTHERS.get(short)
     return None if price is None else (prompt_tokens * price[0] + completion_tokens * price[1]) / 1_000_000

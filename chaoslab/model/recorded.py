@@ -92,25 +92,28 @@ class RecordedModel(ModelApp):
         body: bytes,
     ) -> Answered:
         path = environ["PATH_INFO"]
-        format_ = format_of(path)
-        if method != "POST" or format_ is None:
+        chat_format = format_of(path)
+        if method != "POST" or chat_format is None:
             self._refuse_unknown(f"{method} {path}")
         try:
-            question = format_.question_digest(path, body)
+            question = chat_format.question_digest(path, body)
         except (ValueError, RecursionError):
             self._refuse_unknown(f"{method} {path}, whose body is no JSON")
         trials = self._of(self.host)
+        # The answers of the same trial come first: in another one, faults may have led to others for an equal request.
         candidates = trials.get(self._trial, {}).get(question) or [
             r for by_question in trials.values() for r in by_question.get(question, ())
         ]
         if not candidates:
             begins = line(body.decode("utf-8", "replace"), SHOWN)
-            self._refuse_unknown(begins + _nearest(trials, sketch(format_.dialog, parse_json(body))))
+            self._refuse_unknown(begins + _nearest(trials, sketch(chat_format.dialog, parse_json(body))))
         number = self._given.get(question, 0)
         self._given[question] = number + 1
         reply = candidates[min(number, len(candidates) - 1)]
+        # Status 0 stands for a connection that failed before an answer.
         if not reply.status:
             raise Failure(reply.failure or "closed")
+        # A log's JSON may hold half a surrogate pair, which UTF-8 may not.
         text = reply.body.encode("utf-8", "replace")
         fields = [*reply.headers.items(), *([("Content-Type", reply.content_type)] if reply.content_type else [])]
         if reply.content_type.startswith(EVENT_STREAM):

@@ -39,6 +39,7 @@ def call(tool: str, /, **arguments: Any) -> ScriptedCall:
         raise TypeError(f"call has {tool!r:.60} as its tool: it should be a name, as in lab.call('refund', order=17)")
     for name, value in arguments.items():
         try:
+            # By default, json.dumps writes NaN and Infinity, which are no JSON.
             json.dumps(value, allow_nan=False).encode()
         except (TypeError, ValueError, RecursionError):
             raise TypeError(f"{name} of the call of {tool} is {value!r:.60}: it should be JSON") from None
@@ -132,8 +133,10 @@ class Scripted(LiveModel):
         earlier = key if key in self._open else self._find_repeated(chat)
         if earlier is not None:
             answered = self._open.pop(earlier)
+            # Under the new request's key, by which `ended` looks the answer up.
             self._open[key] = replace(answered, chat=chat, lost=False)
             return answered.reply
+        # After the repetitions: a retry of a request gets the answer that was made for it.
         if self.on_failure and (tool := find_failed_tool(chat.messages)):
             answer = ChatReply(self.on_failure.replace("{tool}", tool), ())
             self._open[key] = Given(chat, answer, reacts=True)
@@ -141,6 +144,7 @@ class Scripted(LiveModel):
         if self._taken >= len(self.steps):
             self._refuse_past_end(chat)
         step = self.steps[self._taken]
+        # Used up before an error is raised: the retry after it takes the next step.
         self._taken += 1
         if isinstance(step, Error):
             raise ModelRefused(step.status, step.message)
@@ -179,12 +183,14 @@ class Scripted(LiveModel):
         heard_calls = list(heard.calls.values()) if heard is not None else []
         lost = [
             call
+            # A fault may have added calls or left some out. An added one stands beside none of the script's.
             for call, heard_call in zip_longest(calls, heard_calls)
             if call and not (heard_call and _is_usable(heard_call, answered.chat))
         ]
         if lost:  # as often as need be: a script that went on would hide an agent that never ends
             self._again += len(lost) < len(calls) or heard is not None
             self._open[key] = Given(answered.chat, self._rename_calls(answered.reply, lost, heard), lost=True)
+        # A text that a fault has changed counts as one that did not arrive: an equal request gets it again.
         elif heard is not None and (calls or heard.text == answered.reply.content):
             del self._open[key]
 
@@ -218,17 +224,16 @@ def _is_usable(heard_call: Sequence[str], chat: Chat) -> bool:
     offered = [tool["function"] for tool in chat.tools if isinstance(tool.get("function"), Mapping)]
     tools = {str(tool.get("name")): tool.get("parameters") for tool in offered}
     try:
-        arguments_ = json.loads(arguments or "{}")
+        values = json.loads(arguments or "{}")
     except ValueError:
         return False
-    if not isinstance(arguments_, dict) or (tools and name not in tools):
+    # A request without tools gives nothing to hold the name against.
+    if not isinstance(values, dict) or (tools and name not in tools):
         return False
     schema = _mapping(tools.get(name))
     properties = _mapping(schema.get("properties"))
-    types = {name_: TYPES.get(str(_mapping(properties.get(name_)).get("type")), (object,)) for name_ in arguments_}
-    return set(schema.get("required") or ()) <= set(arguments_) and all(
-        isinstance(arguments_[n], types[n]) for n in arguments_
-    )
+    types = {key: TYPES.get(str(_mapping(properties.get(key)).get("type")), (object,)) for key in values}
+    return set(schema.get("required") or ()) <= set(values) and all(isinstance(values[n], types[n]) for n in values)
 
 
 def _make_step(number: int, step: Any) -> Step:
@@ -244,11 +249,11 @@ def _make_step(number: int, step: Any) -> Step:
     except UnicodeEncodeError:
         raise ValueError(f"step {number} of the script has half a surrogate pair: it should be text") from None
     calls = [item for item in parts if isinstance(item, ScriptedCall)]
-    calls_ = (
+    tool_calls = (
         ToolCall(f"call_{number}_{nth}", scripted_call.tool, scripted_call.arguments)
         for nth, scripted_call in enumerate(calls, 1)
     )
-    return ChatReply(text, tuple(calls_))
+    return ChatReply(text, tuple(tool_calls))
 
 
 def _make_error(number: int, step: Mapping[Any, Any]) -> Error:

@@ -3,8 +3,8 @@
 from chaoslab.core import events
 from chaoslab.core.exchange import Reply
 
+# Headers of a reply that steer the client's next step.
 STEERING = ("idempotency-replayed", "retry-after", "retry-after-ms", "x-should-retry")
-"""Headers of a reply that steer the client's next step."""
 
 
 def make_replied(
@@ -17,7 +17,9 @@ def make_replied(
             failure=failure,
         )  # fmt: skip
     headers = {name.lower(): value for name, value in reply.headers.items()}
+    # "replace": a body may be no text at all, and the log's line has to stay one of JSON.
     kind, body = headers.get("content-type", ""), reply.body.decode("utf-8", "replace")
+    # A replay needs no more of the headers than what the client goes by.
     steering = {name: headers[name] for name in STEERING if name in headers}
     return events.Replied(
         target=target, request=request, attempt=attempt, asked=asked, status=reply.status, content_type=kind,

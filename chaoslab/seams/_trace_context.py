@@ -3,6 +3,7 @@
 import re
 
 HEADER = "traceparent"
+# W3C Trace Context: the version ff and ids of zeros alone name nothing.
 _FORM = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 
 

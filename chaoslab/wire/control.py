@@ -32,6 +32,7 @@ VERSION = 3
 """The version of the tables below. State of another version is thrown away, since the log has all of it."""
 
 _SCHEMA = (
+    # Dropping the tables is the whole migration: what an earlier version left here is in the log too.
     "DROP TABLE IF EXISTS runs",
     "DROP TABLE IF EXISTS calls",
     "DROP TABLE IF EXISTS outages",
@@ -46,9 +47,11 @@ _SCHEMA = (
     """CREATE TABLE outages (
         id INTEGER PRIMARY KEY, run TEXT NOT NULL, state TEXT NOT NULL, service TEXT NOT NULL, how TEXT NOT NULL,
         for_s REAL NOT NULL, fault TEXT NOT NULL, ended INTEGER NOT NULL DEFAULT 0, error TEXT NOT NULL DEFAULT '')""",
+    # Partial, since the manager looks for these two states all the time and nearly all rows of a run are healed.
     "CREATE INDEX pending ON calls (state) WHERE state IN ('asked', 'done')",
     f"PRAGMA user_version = {VERSION}",
 )
+# The lab's own transactions take milliseconds, so whoever holds the file for longer is none of its parts.
 BUSY_S = 2.0
 FIRST: Mapping[str, Any] = MappingProxyType({})
 """The occasion of a call in a first turn before which nothing was met."""
@@ -69,6 +72,7 @@ _REMEDIES = {
 def explain(path: Path, error: sqlite3.Error) -> str:
     """The file, its error and the remedy, in one line."""
     name = getattr(error, "sqlite_errorname", None) or "SQLITE_ERROR"
+    # An extended code (SQLITE_IOERR_WRITE) takes the remedy of its base code, unless it has one of its own.
     remedy = _REMEDIES.get(name) or _REMEDIES.get("_".join(name.split("_")[:2]), _REMEDIES["SQLITE_IOERR"])
     return f"the shared state {path} cannot be used: {error}; {remedy}"
 
@@ -99,6 +103,7 @@ class CallRow:
     call: Call
     deadline_s: float
     observation: Mapping[str, Any]
+    # All that triggers ask about the call, so that the manager needs no memory of the trial.
     occasion: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -138,12 +143,17 @@ class Control:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
+            # `mkdir` names the folder that could not be made, which may be a parent of this one.
             reason = f"{error.filename or path.parent}: {error.strerror or error}"
             raise _make_error(reason, "SQLITE_CANTOPEN") from error
         self._path = path
+        # None: sqlite3 would begin deferred transactions by itself, which take the write lock only at their first
+        # statement.
         self._db = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
         try:
+            # PERSIST keeps the journal's file, so that a commit neither makes nor deletes one.
             self._db.execute("PRAGMA journal_mode = PERSIST")
+            # No fsync: what a crash of the machine loses here is in the log.
             self._db.execute("PRAGMA synchronous = OFF")
             self._migrate()
             self._file = _identify_file(path)
@@ -166,15 +176,19 @@ class Control:
             control = cls(path, manager=manager)
             try:
                 control.forget()
+                # Asked at the start, since damage in a page that nobody reads yet would end a run in its middle. 1: one
+                # finding is enough.
                 check_result = control._db.execute("PRAGMA quick_check(1)").fetchone()[0]
                 if check_result != "ok":
                     raise sqlite3.DatabaseError(check_result)
             except sqlite3.Error:
                 control.close()
                 raise
+        # It is a DatabaseError too, but who cannot open, lock or write the file must not delete it: it may be whole.
         except sqlite3.OperationalError:
             raise
         except sqlite3.DatabaseError:  # not a database, or a broken one
+            # SQLite would play a journal that is left alone back into the new file.
             for name in (path, path.with_name(f"{path.name}-journal")):
                 name.unlink(missing_ok=True)
             control = cls(path, manager=manager)
@@ -229,10 +243,11 @@ class Control:
 
     def answer(self, row: int) -> ManagerAnswer | None:
         """The manager's answer, or None while there is none."""
-        row_ = self._db.execute("SELECT state, answer FROM calls WHERE id = ?", (row,)).fetchone()
-        if row_ is None:
+        columns = self._db.execute("SELECT state, answer FROM calls WHERE id = ?", (row,)).fetchone()
+        # A manager that starts anew drops the rows of its earlier runs, also under a call that waits.
+        if columns is None:
             return ManagerAnswer("failed", error="the call's row has vanished from the shared state")
-        return None if row_[0] == "asked" else ManagerAnswer(**_decode(row_[1]))
+        return None if columns[0] == "asked" else ManagerAnswer(**_decode(columns[1]))
 
     def done(self, row: int, observation: Mapping[str, Any]) -> None:
         """Notes the end of the attempt over the lane."""
@@ -247,11 +262,15 @@ class Control:
 
     def outage_state(self, row: int) -> tuple[str, str]:
         """(state, error) of an outage: asked, stopped, failed or over."""
-        row_ = self._db.execute("SELECT state, error FROM outages WHERE id = ?", (row,)).fetchone()
-        return (row_[0], row_[1]) if row_ else ("failed", "the outage's row has vanished from the shared state")
+        columns = self._db.execute("SELECT state, error FROM outages WHERE id = ?", (row,)).fetchone()
+        # As with calls: a manager that starts anew drops the rows of its earlier runs.
+        return (
+            (columns[0], columns[1]) if columns else ("failed", "the outage's row has vanished from the shared state")
+        )
 
     def end_outages(self, run: str) -> None:
         """Asks the supervisor to end the run's outages now."""
+        # Only noted: the supervisor alone knows how a process is brought back, and says when it answers.
         self._write("UPDATE outages SET ended = 1 WHERE run = ? AND state IN ('asked', 'stopped')", (run,))
 
     # The supervisor's methods.
@@ -267,8 +286,8 @@ class Control:
 
     def limits(self, run: str) -> tuple[Limits, ...]:
         """The limits of a run's plan."""
-        row_ = self._db.execute("SELECT plan FROM runs WHERE run = ?", (run,)).fetchone()
-        return tuple(map(Limits.of, _decode(row_[0]).get("limits", ()))) if row_ else ()
+        row = self._db.execute("SELECT plan FROM runs WHERE run = ?", (run,)).fetchone()
+        return tuple(map(Limits.of, _decode(row[0]).get("limits", ()))) if row else ()
 
     def set_outage(self, row: int, state: str, *, error: str = "") -> None:
         self._write("UPDATE outages SET state = ?, error = ? WHERE id = ?", (state, error, row))
@@ -289,6 +308,7 @@ class Control:
         return {row[0] for row in rows}
 
     def set_run(self, run: str, state: str, *, error: str = "") -> None:
+        # Unless its agent has ended it while its clean lanes were being made: an ended run must not come back to life.
         self._write("UPDATE runs SET state = ?, error = ? WHERE run = ? AND state != 'over'", (state, error, run))
 
     def pending(self, runs: Iterable[str]) -> list[CallRow]:
@@ -297,6 +317,7 @@ class Control:
         rows = self._db.execute(
             "SELECT id, run, state, trial, target, tool, request, attempt, request_id, occasion, deadline_s,"
             " observation"
+            # In the order of asking, so that no call waits for those that came after it.
             f" FROM calls WHERE state IN ('asked', 'done') AND run IN ({','.join('?' * len(names))}) ORDER BY id",
             names,
         ).fetchall()
@@ -315,20 +336,25 @@ class Control:
 
     def forget(self) -> None:
         """Drops the earlier runs of this manager, at once for those who read. One that was never ended cannot go on."""
-        mine = "run IN (SELECT run FROM runs WHERE manager = ?)"
+        condition = "run IN (SELECT run FROM runs WHERE manager = ?)"
+        # In one transaction: who reads meanwhile sees a run with all its rows or not at all, and so blames the right
+        # part.
         with self._transaction():
             for table in ("calls", "outages", "runs"):
-                self._db.execute(f"DELETE FROM {table} WHERE {mine}", (self._manager,))
+                self._db.execute(f"DELETE FROM {table} WHERE {condition}", (self._manager,))
 
     def _is_current(self) -> bool:
         return bool(self._db.execute("PRAGMA user_version").fetchone()[0] == VERSION)
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:
+        # IMMEDIATE takes the write lock where SQLite waits for it up to `BUSY_S`; raising a read lock later may fail at
+        # once.
         self._db.execute("BEGIN IMMEDIATE")
         try:
             yield
             self._db.execute("COMMIT")
+        # BaseException: a Ctrl-C that left the transaction open would lock the other process out.
         except BaseException:
             if self._db.in_transaction:  # on a full disk SQLite has rolled back by itself
                 self._db.execute("ROLLBACK")
@@ -341,6 +367,7 @@ class Control:
 
 def _make_error(reason: str, name: str) -> sqlite3.OperationalError:
     error = sqlite3.OperationalError(reason)
+    # SQLite sets the name on its own errors alone, and `explain` finds the remedy by it.
     error.sqlite_errorname = name
     return error
 
@@ -359,14 +386,15 @@ def _decode(text: str) -> dict[str, Any]:
         value = json.loads(text)
     except (ValueError, TypeError) as error:
         raise sqlite3.DatabaseError(f"a row is garbled ({error})") from None
+    # Checked here, since another value would fail only where its fields are read, far from the damage.
     if not isinstance(value, dict):
         raise sqlite3.DatabaseError("a row is garbled")
     return value
 
 
+# A file system's clock ticks every few milliseconds, so a second write may have the time of the first one. A write that
+# is older than this when the file is read has a time of its own.
 SETTLED_S = 0.05
-"""A file system's clock ticks every few milliseconds, so a second write may have the time of the first one. A write
-that is older than this when the file is read has a time of its own."""
 
 
 class LeftAlone:
@@ -384,9 +412,12 @@ class LeftAlone:
         except OSError:  # its reader says what is wrong
             self._seen = None
             return True
+        # Inode and size too: a file that was replaced, or written twice within a tick, may have the time of the one
+        # before.
         stamp = status.st_mtime_ns, status.st_ino, status.st_size
         if stamp == self._seen and self._settled:
             return False
         self._seen = stamp
+        # By the wall clock, since the file system's times are of that one.
         self._settled = self._clock.utc().timestamp() - status.st_mtime_ns / 1e9 > SETTLED_S
         return True

@@ -28,7 +28,9 @@ def make_toxic_info(toxic: Toxic) -> ToxicInfo:
     except LookupError:  # not one of ours: the user's Toxiproxy may know it
         units = {}
     named = ((*units.get(key, (key, 1)), value) for key, value in toxic.params.items())
+    # Toxiproxy takes integers alone (1.5 is a 400), so a fraction of its unit is rounded.
     attributes = {name: round(value * factor) for name, factor, value in named}
+    # Toxicity 1 always: with keep-alive a lower p gives p/(1-p) faults for a whole run, however many requests it has.
     return ToxicInfo(f"{toxic.type}_{toxic.stream}", toxic.type, toxic.stream or "downstream", 1.0, attributes)
 
 
@@ -36,6 +38,7 @@ def list_toxics(active: Sequence[ActiveFault]) -> list[ToxicInfo]:
     """The toxics of the lane that carries these faults, in their order, each with a name of its own."""
     toxics = [make_toxic_info(toxic) for active_fault in active for toxic in active_fault.toxics()]
     counts: Counter[str] = Counter()
+    # Toxiproxy refuses a second toxic of one name with 409, on whichever stream.
     for index, info in enumerate(toxics):
         counts[info.name] += 1
         if counts[info.name] > 1:
@@ -46,8 +49,12 @@ def list_toxics(active: Sequence[ActiveFault]) -> list[ToxicInfo]:
 def standing_key(active: Sequence[ActiveFault], call: Call) -> str:
     """The key under which a lane with these faults may stay for further calls; empty unless all of them go on for a
     time. Equal keys are equal lanes."""
+    # Such faults have a lane of their own rather than toxics on the clean proxy, which would hit calls in flight, calls
+    # that a trigger spares, and other trials, and nobody would witness it.
+    # Another fault would hit the later calls of a kept connection too; "refused" is one permanent proxy for all calls.
     if is_refused(active) or not all(active_fault.stands for active_fault in active):
         return ""
+    # The values belong to the key: the same fault with another draw is another lane.
     faults = [
         (active_fault.injection, active_fault.fault_name, sorted(vars(active_fault.fault).items()))
         for active_fault in active
@@ -66,9 +73,11 @@ def report_armed(active: Sequence[ActiveFault], call: Call, *, lane: str, took_s
 def report_healed(active: Sequence[ActiveFault], call: Call, observation: Observation | None) -> Iterator[Event]:
     """The events to log once the call is over and its lane gone. `observation`: the caller's observation; None if
     the lane was lost or its caller is gone, so nothing is known."""
+    # For all before the first event: the fault that ended the call may come after one that it masked.
     evidence = [active_fault.evidence(observation) if observation is not None else None for active_fault in active]
+    # Only an end of the call keeps other faults from showing: of two delays both are met.
     ended = observation is not None and observation.error is not None
-    by = (
+    ender = (
         next(
             (
                 active_fault.fault_name
@@ -91,6 +100,7 @@ def report_healed(active: Sequence[ActiveFault], call: Call, observation: Observ
             injection=injection,
             at=at,
             witnessed=evidence_text is not None,
-            masked_by="" if evidence_text else by,
+            # A fault with evidence of its own was met, whichever fault ended the call.
+            masked_by="" if evidence_text else ender,
             idle=idle,
         )

@@ -10,10 +10,11 @@ HEAD_MAX = 64 * 1024
 """The largest head, in bytes."""
 PART_MAX = 64 * 1024
 """The largest part of a body that is read, or unpacked, at once, in bytes."""
+# The size in bytes from which on, twice, no more of a body is read ahead: asyncio reads so much at once.
 READ_MAX = 256 * 1024
-"""The size in bytes from which on, twice, no more of a body is read ahead: asyncio reads so much at once."""
 CHUNKED = -1
 """The framing of a body whose length is not stated."""
+# Other statuses without a length end with their connection, which could not be kept then.
 BODILESS = (204, 304)
 """Statuses without a body, which need no closed connection to mark their end."""
 HOP_BY_HOP = frozenset({
@@ -31,19 +32,21 @@ class Malformed(ValueError):
 
 def render_chunk(content: bytes) -> bytes:
     """A part of a body whose length is not stated."""
+    # Hexadecimal, without a prefix (RFC 9112, section 7.1).
     return b"%x\r\n%s\r\n" % (len(content), content)
 
 
 def render_head(first: str, fields: Fields) -> bytes:
     """A head as bytes."""
+    # Latin-1 takes each byte as it is, so a head goes on with the bytes that it came with.
     return "".join([first, "\r\n", *(f"{name}: {value}\r\n" for name, value in fields), "\r\n"]).encode("latin-1")
 
 
 BODY_MAX = 4 * 1024 * 1024
 """The most bytes of a body, on the wire and unpacked: more than any model could read. A larger one is a failure."""
 
+# The coding that a server may pack with: the one that can be unpacked step by step here.
 ACCEPTED = "gzip"
-"""The coding that a server may pack with: the one that can be unpacked step by step here."""
 GZIPS = ("gzip", "x-gzip")
 
 
@@ -52,6 +55,7 @@ async def read_whole(stream: AsyncIterable[bytes], codings: str) -> bytes:
     packed = bytearray()
     async for chunk in stream:
         packed += chunk
+        # While it grows: a body without an end would fill the memory first.
         if len(packed) > BODY_MAX:
             raise Failure("too_large")
     return unpack(bytes(packed), codings)
@@ -68,6 +72,7 @@ def unpack(packed: bytes, codings: str) -> bytes:
     unpacker.feed(packed)
     while piece := unpacker.next():
         body += piece
+        # The unpacked bytes are bounded too, since a megabyte of zeros is packed into a thousandth of it.
         if len(body) > BODY_MAX:
             raise Failure("too_large")
     unpacker.end()
@@ -80,8 +85,10 @@ class Unpacker:
 
     def __init__(self, codings: str) -> None:
         packings = [coding for name in codings.lower().split(",") if (coding := name.strip()) not in ("", "identity")]
+        # Packed twice is refused, so that one state is enough: the same in a whole body and in parts.
         if len(packings) > 1 or any(coding not in GZIPS for coding in packings):
             raise Failure("garbled")
+        # 16 asks zlib for gzip's header and checksum; MAX_WBITS is the largest window that a packer may have used.
         self._zlib = zlib.decompressobj(zlib.MAX_WBITS | 16) if packings else None
         self._packed = b""
 
@@ -96,6 +103,7 @@ class Unpacker:
         if self._zlib is None or not packed:
             return packed
         try:
+            # Bounded, since a small part may unpack to any size; what is left of it is in `unconsumed_tail`.
             piece = self._zlib.decompress(packed, PART_MAX)
         except zlib.error:
             raise Failure("garbled") from None
@@ -104,5 +112,6 @@ class Unpacker:
 
     def end(self) -> None:
         """Raises Failure if the body ended too early."""
+        # Without gzip's own end a body that was cut short would pass for a whole one.
         if self._zlib is not None and not self._zlib.eof:
             raise Failure("garbled")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from chaoslab.wire.toxiproxy_package import ToxiproxyServer
 
+# The lease stands in the name: it is all that a server keeps of a proxy for whoever finds it after its maker died.
 _LEASED = re.compile(r"lane\..*\.([0-9]{1,12})", re.DOTALL)
 
 

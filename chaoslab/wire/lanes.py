@@ -11,6 +11,7 @@ from chaoslab.base.clock import Clock
 from chaoslab.core.exchange import Call, Observation
 from chaoslab.wire.control import FIRST, Control, ManagerAnswer, explain
 
+# A healthy manager answers within milliseconds, so one that is silent for this long is worth a look.
 LATE_S = 0.25
 """Seconds after which the seam checks the manager's health."""
 LOST_S = 10.0
@@ -55,6 +56,7 @@ class Lanes:
     """One run's connection to the manager, for one event loop. `healthy` makes the manager check its clean proxies at
     once."""
 
+    # Each call waits for its answer, so a longer pause than 1 ms would show in the call's time.
     def __init__(
         self, state: Path, run: str, *, clock: Clock, healthy: Callable[[], Awaitable[Health]], poll_s: float = 0.001
     ) -> None:
@@ -70,35 +72,40 @@ class Lanes:
         is dead, does not answer, or cannot arm."""
         try:
             row = self._control.ask(self._run, call, deadline_s=deadline_s, occasion=occasion)
+            # Two moments: `asked_at` moves on while the manager mends the lab; `start` does not, and bounds the whole.
             asked_at = start = self._clock.monotonic()
             probe_at = asked_at + LATE_S
             while (answer := self._control.answer(row)) is None:
                 await self._clock.asleep(self._poll_s)
                 now = self._clock.monotonic()
                 if now > probe_at:
+                    # A manager that says that it mends the lab is given time. One that is silent is not.
                     if (await self.check()).recovering and now < start + MENDING_S:
                         asked_at = now
+                    # Rarer than the first look: the manager checks all its clean proxies for each.
                     probe_at = now + LATE_S * 4
                 if now > asked_at + LOST_S:
                     raise self._set_down(f"the proxy manager did not answer for {now - start:.0f} s")
             if answer.state == "failed":
-                self._known()
+                # A manager that was restarted knows no run, which is a better reason than its failure to arm.
+                self._check_run()
                 raise self._set_down(answer.error)
         except sqlite3.Error as error:
             raise self._set_down(explain(self._state, error)) from error
         return row, answer
 
-    def done(self, row: int, seen_: Observation) -> None:
+    def done(self, row: int, observation: Observation) -> None:
         """Reports the observation of an attempt over its lane."""
-        observation = {
-            "duration_s": round(seen_.duration_s, 6),
-            "deadline_s": seen_.deadline_s,
-            "error": seen_.error,
-            "status": seen_.status,
-            "bytes": seen_.bytes,
+        # What a witness of the wire needs, and no reply: that stands in the log.
+        fields = {
+            "duration_s": round(observation.duration_s, 6),
+            "deadline_s": observation.deadline_s,
+            "error": observation.error,
+            "status": observation.status,
+            "bytes": observation.bytes,
         }
         try:
-            self._control.done(row, observation)
+            self._control.done(row, fields)
         except sqlite3.Error as error:
             raise self._set_down(explain(self._state, error)) from error
 
@@ -110,6 +117,7 @@ class Lanes:
             if self._clock.monotonic() > start + MENDING_S:
                 raise self._set_down(f"the clean proxies have not come back in {MENDING_S:g} s")
             await self._clock.asleep(LATE_S / 5)
+        # Another number: Toxiproxy lost its proxies after the answer, and the call's connection with them.
         return health.epoch != answer.epoch
 
     async def check(self) -> Health:
@@ -119,12 +127,12 @@ class Lanes:
         if health.trouble:
             raise self._set_down(health.trouble)
         try:
-            self._known()
+            self._check_run()
         except sqlite3.Error as error:
             raise self._set_down(explain(self._state, error)) from error
         return health
 
-    def _known(self) -> None:
+    def _check_run(self) -> None:
         if self._control.run_state(self._run)[0] == "missing":
             raise self._set_down(FORGOTTEN)
 

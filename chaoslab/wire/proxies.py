@@ -41,6 +41,7 @@ class ToxicInfo:
         if not 0 <= self.toxicity <= 1:
             raise ValueError(f"toxicity {self.toxicity} of '{self.name}' is not between 0 and 1")
         for key, value in self.attributes.items():
+            # `type` and not isinstance, since True is an int to Python, and no number in the API.
             if type(value) is not int:
                 raise ValueError(f"attribute {key}={value!r} is not an integer")
         return {**vars(self), "attributes": dict(self.attributes)}
@@ -50,6 +51,7 @@ class ToxicInfo:
         return (
             (self.type, self.stream) != (served.type, served.stream)
             or abs(self.toxicity - served.toxicity) > TOXICITY_ERROR_MAX
+            # Only what was asked for: the server adds its defaults for the other attributes.
             or any(served.attributes.get(key) != value for key, value in self.attributes.items())
         )
 
@@ -66,5 +68,6 @@ class WantedProxy:
 
 def check_name(kind: str, name: str) -> None:
     """Raises ValueError for a name that cannot stand in a path of the API, where the package puts it as it is."""
+    # urllib3 takes `.` and `..` out of a path, so the request would go to another route.
     if not name or "/" in name or name in (".", ".."):
         raise ValueError(f"'{name}' cannot be a {kind}'s name")

@@ -61,15 +61,19 @@ async def send(
     """The whole reply, body included. `to`: another address; Host, SNI and the certificate's name stay the target's.
     `body`: a body in place of the request's. `streams`: a stream of events comes in parts, and only its head is waited
     for. Raises Failure: there was none, or it took longer than `within_s`."""
+    # A client may accept codings that nothing here unpacks, and stories need the reply's value.
     headers = [_PACKED if name.lower() == b"accept-encoding" else (name, value) for name, value in request.headers.raw]
     if body is not None:
+        # A story may have changed the body, and so its length.
         headers = [(name, value) for name, value in headers if name.lower() != b"content-length"]
         headers.append((b"content-length", str(len(body)).encode()))
     try:
+        # One deadline over all: httpx's timeouts are for each read, so a body that trickles would never meet them.
         async with asyncio.timeout(within_s):
             reply = await transport.ask(
                 request, to or _address(request.url), headers, request.content if body is None else body
             )
+            # Without `streams` nobody takes parts, so a stream of events is read like any other body.
             return reply if streams or reply.stream is None else await gather_body(reply, reply.stream)
     except TimeoutError as error:
         raise Failure("timed_out") from error
@@ -91,6 +95,7 @@ def _address(url: httpx.URL) -> Address:
 
 def reply_of(status: int, headers: dict[str, str], body: bytes, stream: Parts | None = None) -> Reply:
     """The reply without the headers that describe the transfer. `headers`: by name in lower case."""
+    # They tell of the bytes on the wire. Left in place they would make the client unpack once more.
     for name in ("content-encoding", "content-length", "transfer-encoding"):
         headers.pop(name, None)
     return Reply(status, headers, body, stream)
@@ -98,6 +103,7 @@ def reply_of(status: int, headers: dict[str, str], body: bytes, stream: Parts | 
 
 def is_stream(status: int, headers: Mapping[str, str]) -> bool:
     """Tells if a reply's body is a stream of events. `headers`: by name in lower case."""
+    # Only with 200: the body of an error is read whole, since stories and the log read its value.
     return status == 200 and headers.get("content-type", "").startswith(EVENT_STREAM)
 
 
@@ -116,11 +122,12 @@ async def gather_body(reply: Reply, parts: Parts, *, most: int = BODY_MAX) -> Re
 
 def by_name(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Headers by name in lower case. The values of a repeated one are joined with commas."""
-    addresses: dict[str, str] = {}
+    values: dict[str, str] = {}
     for key, text in pairs:
         name = key.lower()
-        addresses[name] = f"{addresses[name]}, {text}" if name in addresses else text
-    return addresses
+        # RFC 9110, section 5.3, joins a repeated field with commas.
+        values[name] = f"{values[name]}, {text}" if name in values else text
+    return values
 
 
 def text_of(value: bytes) -> str:
@@ -128,13 +135,15 @@ def text_of(value: bytes) -> str:
     try:
         return value.decode()
     except UnicodeDecodeError:
+        # Latin-1 takes any byte, so that no header fails here.
         return value.decode("latin-1")
 
 
+# Seconds for which an idle connection is kept.
+# httpx's own defaults, this and the next, so that connections are used again as they are without the lab.
 KEPT_S = 5.0
-"""Seconds for which an idle connection is kept."""
+# The most idle connections to one address.
 KEPT_MAX = 20
-"""The most idle connections to one address."""
 
 
 class SocketFactory:
@@ -161,13 +170,13 @@ class _Fresh:
         self._connection = connection
 
     async def ask(self, request: httpx.Request, to: Address, headers: Headers, body: bytes) -> Reply:
-        return await _exchange(self._connection, request, to, headers, body, _later)
+        return await _exchange(self._connection, request, to, headers, body, _do_nothing)
 
     async def aclose(self) -> None:
         await self._connection.aclose()
 
 
-async def _later() -> None:
+async def _do_nothing() -> None:
     """Does nothing: the transport is closed by its owner."""
 
 
@@ -181,15 +190,16 @@ class _Kept:
 
     async def ask(self, request: httpx.Request, to: Address, headers: Headers, body: bytes) -> Reply:
         idle = self._idle.setdefault((request.url.scheme, to), [])
-        connection = await _usable(idle) or _connection(self._tls, request, to)
+        connection = await _take_idle(idle) or _connection(self._tls, request, to)
 
-        async def is_over() -> None:
+        async def release() -> None:
+            # Not available: it broke off in the middle, or the server said that it closes.
             if connection.is_available() and len(idle) < KEPT_MAX:
                 idle.append(connection)
             else:
                 await connection.aclose()
 
-        return await _exchange(connection, request, to, headers, body, is_over)
+        return await _exchange(connection, request, to, headers, body, release)
 
     async def aclose(self) -> None:
         for idle in self._idle.values():
@@ -197,9 +207,11 @@ class _Kept:
                 await idle.pop().aclose()
 
 
-async def _usable(idle: list[httpcore.AsyncHTTPConnection]) -> httpcore.AsyncHTTPConnection | None:
+async def _take_idle(idle: list[httpcore.AsyncHTTPConnection]) -> httpcore.AsyncHTTPConnection | None:
     """The connection used last that the other side has not closed meanwhile."""
     while idle:
+        # The last one used is the least likely to have been closed. httpcore looks here if its socket has an end to
+        # read.
         connection = idle.pop()
         if not connection.has_expired():
             return connection
@@ -209,33 +221,37 @@ async def _usable(idle: list[httpcore.AsyncHTTPConnection]) -> httpcore.AsyncHTT
 
 async def _exchange(
     connection: httpcore.AsyncHTTPConnection, request: httpx.Request, to: Address, headers: Headers, body: bytes,
-    is_over: Callable[[], Awaitable[None]],
+    release: Callable[[], Awaitable[None]],
 ) -> Reply:  # fmt: skip
-    """The reply over this connection. `is_over` is called when no more of it will be read."""
-    opened: list[Any] = []
+    """The reply over this connection. `release` is called when no more of it will be read."""
+    streams: list[Any] = []
     streamed: _Body | None = None
     try:
-        response = await connection.handle_async_request(_request(request, to, headers, body, opened))
-        error_reply = by_name((key.decode("latin-1"), text_of(value)) for key, value in response.headers)
+        response = await connection.handle_async_request(_request(request, to, headers, body, streams))
+        reply_headers = by_name((key.decode("latin-1"), text_of(value)) for key, value in response.headers)
         try:
-            codings = error_reply.get("content-encoding", "")
-            if is_stream(response.status, error_reply):
-                streamed = _Body(response, request, codings, is_over)
-                return reply_of(response.status, error_reply, b"", streamed)
+            codings = reply_headers.get("content-encoding", "")
+            if is_stream(response.status, reply_headers):
+                streamed = _Body(response, request, codings, release)
+                # From here on the body owns the connection: nothing below gives it back.
+                return reply_of(response.status, reply_headers, b"", streamed)
             content = await read_whole(response.aiter_stream(), codings)
         finally:
+            # Also of a body that was refused as too large or garbled: with bytes unread the connection cannot be used
+            # again.
             if streamed is None:
                 await response.aclose()
     except _ENDS as error:
-        await _closed(opened)
-        raise _in_httpx(error, request) from error
+        await _close_streams(streams)
+        raise _convert_error(error, request) from error
     except BaseException:
-        await _closed(opened)
+        await _close_streams(streams)
         raise
     finally:
+        # Only now: over a connection that is offered before its reply is read, a second request could go.
         if streamed is None:
-            await is_over()
-    return reply_of(response.status, error_reply, content)
+            await release()
+    return reply_of(response.status, reply_headers, content)
 
 
 class _Body:
@@ -251,31 +267,34 @@ class _Body:
         self._closed = False
 
     async def take(self) -> bytes | None:
+        # A packed part may unpack to nothing yet, or to several pieces, so the unpacker is asked before the line.
         try:
             while not (piece := self._unpacker.next()):
                 packed = await anext(self._parts, None)
                 if packed is None:
+                    # A stream that ends in the middle of its packing was cut, as a whole body would be.
                     self._unpacker.end()
                     await self.aclose()
                     return None
                 self._unpacker.feed(packed)
             return piece
         except _ENDS as error:
-            transport_error = _in_httpx(error, self._request)
+            transport_error = _convert_error(error, self._request)
             raise failure_of(transport_error) from error
 
     async def aclose(self) -> None:
         if not self._closed:
             self._closed = True
             try:
+                # In this order: httpcore knows that the connection is free only once its response is closed.
                 await self._response.aclose()
             finally:
                 await self._over()
 
 
-async def _closed(opened: list[Any]) -> None:
+async def _close_streams(streams: list[Any]) -> None:
     """Closes streams, since httpcore forgets a connection that is cancelled in its TLS handshake."""
-    for stream in opened:
+    for stream in streams:
         await stream.aclose()
 
 
@@ -288,27 +307,34 @@ _ENDS = (
 )
 
 
-def _request(request: httpx.Request, to: Address, headers: Headers, body: bytes, opened: list[Any]) -> httpcore.Request:
+def _request(
+    request: httpx.Request, to: Address, headers: Headers, body: bytes, streams: list[Any]
+) -> httpcore.Request:
     url, (host, port) = request.url, to
+    # The timeouts that the program set for its client are part of what is tried.
     extensions: dict[str, Any] = {"timeout": request.extensions.get("timeout", {})}
     if url.scheme == "https":
 
         async def watch(step: str, about: Mapping[str, Any]) -> None:
+            # Here httpcore has the socket, and keeps it only once TLS stands.
             if step == "connection.connect_tcp.complete":
-                opened.append(about["return_value"])
+                streams.append(about["return_value"])
 
+        # Without it TLS would ask for the lane's address, for which no certificate is made out.
         extensions |= {"trace": watch, "sni_hostname": url.host}
     origin = httpcore.URL(scheme=url.raw_scheme, host=host.encode(), port=port, target=url.raw_path)
     return httpcore.Request(request.method, origin, headers=headers, content=body, extensions=extensions)
 
 
-def _in_httpx(error: Exception, request: httpx.Request) -> httpx.TransportError:
+def _convert_error(error: Exception, request: httpx.Request) -> httpx.TransportError:
     """The error of httpx with the same name as one of httpcore."""
+    # The two libraries give their errors the same names.
     kind: type[httpx.TransportError] = getattr(httpx, type(error).__name__, httpx.TransportError)
     return kind(str(error), request=request)
 
 
 NEVER_SENT = {
+    # -2 is glibc's EAI_NONAME, as programs on Linux read it.
     "dns": "[Errno -2] Name or service not known",
     "untrusted": "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: certificate has expired (_ssl.c:1000)",
 }
@@ -326,29 +352,31 @@ def native(failure: Failure, request: httpx.Request, *, who: str, after_s: float
     }
     if failure.kind in NEVER_SENT:  # in httpx's own words
         return httpx.ConnectError(NEVER_SENT[failure.kind], request=request)
-    words_ = {"too_large": f"more than {BODY_MAX} bytes", "garbled": "an answer that is not HTTP as it should be"}
-    message = f"{who}: {words_.get(failure.kind, failure.kind.replace('_', ' '))} after {duration(after_s, 1)}"
+    phrases = {"too_large": f"more than {BODY_MAX} bytes", "garbled": "an answer that is not HTTP as it should be"}
+    # In one digit: the words go on to the model, and a clock that wakes late must not make them others.
+    message = f"{who}: {phrases.get(failure.kind, failure.kind.replace('_', ' '))} after {duration(after_s, 1)}"
     return kinds.get(failure.kind, httpx.RemoteProtocolError)(message, request=request)
 
 
+# Found in the messages of httpcore and h11 about an end that came too early. Their others are about bytes that are not
+# HTTP.
 _CLOSED = re.compile("disconnected|closed connection")
-"""Found in the messages of httpcore and h11 about an end that came too early. Their others are about bytes that are not
-HTTP."""
 
 
 def _kind(error: httpx.HTTPError) -> str:
     if isinstance(error, httpx.TimeoutException):
         return "timed_out"
     if isinstance(error, httpx.ConnectError):
-        return _in_handshake(error)
+        return _name_handshake_error(error)
     if isinstance(error, httpx.RemoteProtocolError):
         return "closed" if _CLOSED.search(str(error)) else "garbled"
     return "reset" if isinstance(error, httpx.NetworkError) else "garbled"
 
 
-def _in_handshake(error: httpx.ConnectError) -> str:
+def _name_handshake_error(error: httpx.ConnectError) -> str:
     """The kind of failure behind httpx's ConnectError: no such name, no listener, or (under TLS) an end, a reset or a
     wrong certificate."""
+    # Walked from the outside in, since httpx, httpcore and anyio each wrap the error of the socket.
     cause: BaseException | None = error
     while cause is not None:
         # Python 3.11.2 has the second for an end in the middle of it too.
@@ -358,6 +386,7 @@ def _in_handshake(error: httpx.ConnectError) -> str:
             return "dns"
         if isinstance(cause, ssl.SSLCertVerificationError):
             return "untrusted"
+        # Below the certificate's error and the early end, which are classes of it.
         if isinstance(cause, ssl.SSLError):
             return "garbled"
         if isinstance(cause, ConnectionResetError | BrokenPipeError | anyio.BrokenResourceError):

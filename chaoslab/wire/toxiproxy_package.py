@@ -22,10 +22,12 @@ from toxiproxy.exceptions import InvalidToxic, NotFound, ProxyExists
 from chaoslab.wire.proxies import ToxiproxyDown, ToxiproxyError, check_name
 
 READ_TIMEOUT_S = 26.0  # the real server gives up with a 503 after 25 s
+# Toxiproxy is on this machine or on the next container: a port that takes longer has nobody behind it.
 CONNECT_TIMEOUT_S = 2.0
 STATUS = {InvalidToxic: 400, NotFound: 404, ProxyExists: 409}
 """The statuses that the package knows for refusals. It takes all others for success."""
 
+# A context variable, since threads share a server, and the package's module is one for the process.
 _asked: ContextVar[ToxiproxyServer | None] = ContextVar("asked", default=None)
 
 
@@ -39,6 +41,7 @@ class _Requests:
         return getattr(requests, method) if server is None else getattr(server, f"_{method}")
 
 
+# The package calls `requests.get` by this name of its module, and that is the only door into it.
 api.requests = _Requests()
 
 
@@ -138,6 +141,7 @@ class ToxiproxyServer(Toxiproxy):  # type: ignore[misc] # the package has no typ
 
     def _ask(self, method: str, url: str, **options: Any) -> requests.Response:
         """Sends one request of the package to this server. Raises ToxiproxyError for what it would take for success."""
+        # Split behind the third slash: before it is the package's one endpoint.
         path = quote("/" + url.split("/", 3)[3])  # it puts names there as they are
         self.waiting = True
         try:
@@ -151,6 +155,7 @@ class ToxiproxyServer(Toxiproxy):  # type: ignore[misc] # the package has no typ
             raise ToxiproxyDown(f"Toxiproxy at {self.url} cannot be reached: {error}") from error
         finally:
             self.waiting = False
+        # Redirects too: the adapter follows none, and the package takes all but three statuses for success.
         if (not reply.ok and reply.status_code not in STATUS.values()) or 300 <= reply.status_code < 400:
             raise ToxiproxyError(
                 _error_text(reply.content) or reply.reason or "no reason given", status=reply.status_code
@@ -192,6 +197,8 @@ class ServedProxy(Proxy):  # type: ignore[misc] # as above
 
 def _error_text(content: Any) -> str:
     """The text of a refusal: the error field, or the text of the page that came instead."""
+    # The content type tells nothing: refusals are JSON as text/plain, and after 25 s the real server sends a page of
+    # HTML.
     text = content.decode("utf-8", "replace") if isinstance(content, bytes) else str(content)
     try:
         data = json.loads(text)
@@ -199,4 +206,5 @@ def _error_text(content: Any) -> str:
         data = None
     if isinstance(data, dict) and "error" in data:
         return str(data["error"])
+    # A page says in its first words what is wrong, and the reason goes into one line.
     return " ".join(re.sub(r"<[^>]*>", " ", text).split())[:200]

@@ -29,28 +29,29 @@ if TYPE_CHECKING:
     from docker.models.containers import Container
 
 FILE = Path("docker-compose.yaml")
+# The exit codes of an agent whose report nobody saw: it was no longer followed, or was killed before it wrote one.
 UNSEEN = (130, 137, 143)
-"""The exit codes of an agent whose report nobody saw: it was no longer followed, or was killed before it wrote one."""
+# The parts that end by themselves, whose words were shown, and the lines that are shown of another that has exited.
 ENDING, LAST_LINES = ("agent", "settings"), 5
-"""The parts that end by themselves, whose words were shown, and the lines that are shown of another that has exited."""
+# A time that is enough to stop and take down; Ctrl-C does not interrupt that.
 WINDING_UP_S = 240.0
-"""A time that is enough to stop and take down; Ctrl-C does not interrupt that."""
 
 
+# Seconds between two looks at the shared state: a command to the engine takes some tenths.
 LOOK_S = 0.05
-"""Seconds between two looks at the shared state: a command to the engine takes some tenths."""
 ANSWER_S = 30.0
 """Seconds in which the engine carries out a command on one container."""
 LOOKS = 400
 """The looks for a container that the kernel kills."""
 PERIOD_US, LEAST_US = 100_000, 1000
 """The kernel's period for shares of a CPU, and the least share of it, in microseconds."""
+# The engine's word for no limit, where it tells of none as 0.
 NONE = -1
-"""The engine's word for no limit, where it tells of none as 0."""
+# The bytes of memory beyond what is in use that a container gets which runs out of it.
 SPARE = 8 * 2**20
-"""The bytes of memory beyond what is in use that a container gets which runs out of it."""
 FILL = "/tmp/fill"
 """A file in a file system of the container's memory, which ends with its process."""
+# bash speaks TCP itself; the images have no curl.
 HEALTHY = """exec 3<>/dev/tcp/127.0.0.1/$0 && printf 'GET /health HTTP/1.0\\r\\n\\r\\n' >&3 &&
 read -t 5 -r status <&3 && [[ $status == *" 200 "* ]]"""
 
@@ -107,6 +108,7 @@ class Containers:
         with _translate_errors(service, condition):
             container = self._of(service)
             before = self._before.setdefault((service, condition), [])
+            # As each fault found it: the last one to heal restores what the first one found.
             before.append(container.attrs)
             if condition == "throttled":
                 container.update(cpu_period=PERIOD_US, cpu_quota=max(LEAST_US, round(PERIOD_US * share)))
@@ -128,8 +130,10 @@ class Containers:
             host = attrs["HostConfig"]
             if condition == "partitioned":
                 for name, network in attrs["NetworkSettings"]["Networks"].items():
+                    # Its aliases are lost with the network, and the others know it by them.
                     self._docker.networks.get(name).connect(container, aliases=[*(network["Aliases"] or ()), service])
             elif condition == "throttled":
+                # The engine tells of no quota as 0 and takes it as -1.
                 container.update(cpu_period=host["CpuPeriod"] or PERIOD_US, cpu_quota=host["CpuQuota"] or NONE)
             else:
                 # No update takes a limit of memory back: where there was none, it is all the memory.
@@ -143,6 +147,7 @@ class Containers:
         figures: Any = container.stats(stream=False, one_shot=True)
         limit = figures["memory_stats"]["usage"] + SPARE
         limit = min(limit, container.attrs["HostConfig"]["Memory"] or limit)
+        # Swap included, or the kernel would swap in place of killing.
         container.update(mem_limit=limit, memswap_limit=limit)
         container.exec_run(["dd", "if=/dev/zero", f"of={FILL}", "bs=1M", f"count={2 * SPARE >> 20}"], detach=True)
         for _ in range(LOOKS):
@@ -155,6 +160,7 @@ class Containers:
 
     def _of(self, service: str) -> Container:
         """The service's container, running or not. Raises LookupError: there is none."""
+        # By the labels of compose, so that another project's service of this name is none.
         label_values = {"service": service, "oneoff": "False", "project.working_dir": str(Path.cwd())}
         if project := self.environment.get("COMPOSE_PROJECT_NAME"):
             label_values["project"] = project
@@ -171,6 +177,7 @@ class Containers:
             from docker import DockerClient
             from docker.context import ContextAPI
 
+            # As the command `docker` does: the variable, else the context in use.
             host = self.environment.get("DOCKER_HOST") or ContextAPI.get_current_context().Host
             self._client = DockerClient(base_url=host, timeout=int(ANSWER_S))
         return self._client
@@ -239,11 +246,13 @@ def run(
         raise WorldError("no Docker engine answers: start Docker, or use WORLD=local, which needs none")
     if _docker(environment, "compose", "version", quiet=True):
         raise WorldError("docker has no 'compose' plug-in: install Docker Compose 2.40 or newer")
+    # Made here: the engine would make what is missing as root.
     for folder in ("logs", "state", "charts", "data"):
         Path(folder).mkdir(exist_ok=True)
     environment = {**environment, "STOPPER": "host", "COMPOSE_LAST": "", "COMPOSE_RUN": run}
     if not drawn:
         environment["COMPOSE_CHARTS"] = "--no-charts"
+    # As if interrupted, until a command says otherwise.
     code, ended = INTERRUPTED, None
     with Interrupts(patience_s=WINDING_UP_S) as interrupts:
         try:
@@ -252,16 +261,19 @@ def run(
             code = _docker(environment, "compose", "up", "--build", "--detach", "agent", interrupts=interrupts)
             with nullcontext() if code else _run_stopper(stopper, environment):
                 if not code and not _docker(environment, "compose", "logs", "--follow", "agent", interrupts=interrupts):
+                    # `logs` may end before the container has, whose exit code is wanted.
                     _docker(environment, "compose", "wait", "agent", interrupts=interrupts, quiet=True)
         except KeyboardInterrupt:
             pass
         try:
             _tell_exited(environment)
             _docker(environment, "compose", "stop", "agent")
+            # Before `down`, which removes the container and its code with it.
             ended = _agent_exit_code(environment)
             if ended in UNSEEN:
                 _docker(environment, "compose", "run", "--rm", "charts", interrupts=interrupts)
         finally:
+            # In a `finally`: nothing may stay up, not even after an error.
             _docker(environment, "compose", "down")
     return code if ended is None else ended
 
@@ -288,6 +300,7 @@ def _read_output(environment: Mapping[str, str], *command: str) -> str:
     """The output of a command of compose, out of reach of the terminal's Ctrl-C."""
     return subprocess.run(
         ("docker", "compose", *command), env=dict(environment), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        # A session of its own: Ctrl-C goes to this process alone.
         text=True, start_new_session=True, check=False,
     ).stdout  # fmt: skip
 
@@ -305,6 +318,7 @@ def _docker(
         with interrupts.interruptible() if interrupts is not None else nullcontext():
             return process.wait()
     except KeyboardInterrupt:
+        # To the group, since `docker` starts plug-ins of its own.
         os.killpg(process.pid, signal.SIGINT)
         process.wait()
         raise

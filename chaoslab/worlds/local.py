@@ -25,8 +25,8 @@ NOWHERE = 1
 """A port without a listener."""
 BASES = (BASE_PORT, 15000, 25000)
 START_S, END_S, FREE_S, WATCH_S = 30.0, 5.0, 3.0, 0.1
+# The most seconds of an agent that was told why the lab is down: it has a log to close, and says the reason itself.
 TOLD_S = 30.0
-"""The most seconds of an agent that was told why the lab is down: it has a log to close, and says the reason itself."""
 
 
 class WorldError(Exception):
@@ -56,12 +56,14 @@ class LocalProcess:
     @property
     def is_ready(self) -> bool:
         """True if it has its ports: until then an answer there may come from another process."""
+        # A line of its own, since a port may answer for another lab.
         return any(line.startswith("ready:") for line in self.lines)
 
     def last_words(self) -> str:
         lines = self.lines
         code = self.process.returncode
         ending = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+        # Of one that was ready the last line says nothing about its end.
         return ending if not lines or lines[-1].startswith("ready:") else lines[-1]
 
 
@@ -90,6 +92,7 @@ class Local:
         if model:
             self._spawn("model", (*chaoslab, "model", "--port", str(self.ports.service(MODEL))))
         base = ("--base-port", str(self.ports.base), "--logs", str(self.logs), "--now", now)
+        # One process for all is the quickest start; a process can only be stopped for one service.
         together = [service for service in SERVICES if service not in self.alone]
         if together:
             self._spawn("tools", (*chaoslab, "tools", *(together if self.alone else ()), *base))
@@ -100,6 +103,7 @@ class Local:
         for process in self.parts:
             if process.name in health:
                 self._await(process, *health[process.name])
+        # Before the manager, so that nobody else takes the ports meanwhile.
         if toxiproxy:
             self._hold_proxies()
         for service in SERVICES:
@@ -122,7 +126,9 @@ class Local:
         )
         agent = subprocess.Popen(
             (*command, *arguments),
+            # Here the agent is told why the lab is down. Any end of this process closes it, which ends the agent.
             stdin=subprocess.PIPE,
+            # A tool's key is for the tools alone.
             env=without_keys_of_tools(self.environment),
             start_new_session=True,
         )
@@ -134,6 +140,7 @@ class Local:
                 dead = next((process for process in watched if process.process.poll() is not None), None)
                 if dead is not None:
                     return _end_for(agent, f"{dead.name} has ended in mid-run ({dead.last_words()})")
+            # Of a signal that nobody here sent, as from the kernel for want of memory.
             if code < 0:
                 print(f"the lab is down: the agent was killed by signal {-code}", file=sys.stderr)
                 return LAB_DOWN
@@ -141,6 +148,7 @@ class Local:
         except KeyboardInterrupt:
             return INTERRUPTED
         finally:
+            # Also after a return: it must not outlive its supervisor.
             _end([agent])
 
     def _part(self, service: str) -> LocalProcess:
@@ -182,6 +190,7 @@ class Local:
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
         os.kill(pid, signal.SIGSTOP)
+        # SIGSTOP takes effect later than `kill` returns.
         os.waitpid(pid, os.WUNTRACED)
 
     def disturb(self, service: str, condition: str, share: float) -> None:
@@ -195,6 +204,7 @@ class Local:
         guard = self._guards.pop(service)
         assert guard.stdin is not None
         guard.stdin.close()
+        # Waited for: by then it has sent SIGCONT.
         guard.wait()
 
     def close(self) -> None:
@@ -225,6 +235,7 @@ class Local:
         with out:
             process = subprocess.Popen(
                 (*command, "--lifeline"),
+                # It closes with this process, even by kill -9, and with it the part ends: nothing outlives the lab.
                 stdin=subprocess.PIPE,
                 stdout=out,
                 stderr=subprocess.STDOUT,
@@ -239,6 +250,7 @@ class Local:
         from chaoslab.wire.toxiproxy_package import ToxiproxyServer
 
         ports = {target: self.ports.proxy(target) for target in (*SERVICES, MODEL)}
+        # Port 1 has no listener: a call before the run is refused and not sent.
         placeholders = [
             {"name": target, "listen": f"{HOST}:{port}", "upstream": f"{HOST}:{NOWHERE}"}
             for target, port in ports.items()
@@ -258,23 +270,24 @@ class Local:
             if named and str(port) == named["port"]:
                 raise PortTaken(_describe_taken(name, port, self.ports))
 
-    def _await(self, started: LocalProcess, port: int, path: str) -> None:
+    def _await(self, part: LocalProcess, port: int, path: str) -> None:
         began_s = self.clock.monotonic()
         while True:
-            if started.process.poll() is not None:
-                output = started.last_words()
+            if part.process.poll() is not None:
+                output = part.last_words()
                 self._check_port(output)
-                raise WorldError(f"{started.name} did not come up: {output}")
-            if started.is_ready and _does_answer(port, path):
+                raise WorldError(f"{part.name} did not come up: {output}")
+            if part.is_ready and _does_answer(port, path):
                 return
             if self.clock.monotonic() - began_s > START_S:
-                raise WorldError(f"{started.name} does not answer on {HOST}:{port}{path}; see {started.words}")
+                raise WorldError(f"{part.name} does not answer on {HOST}:{port}{path}; see {part.words}")
             self.clock.sleep(0.02)
 
 
 def _python_command() -> tuple[str, ...]:
     """The command that runs a module of the lab. It searches the current folder only if this process does: a user's
     file may have a part's name."""
+    # `-P` keeps a file of the user that is named like the package from taking its place.
     return (sys.executable, "-m") if {"", str(Path.cwd())} & {*sys.path} else (sys.executable, "-P", "-m")
 
 
@@ -299,6 +312,7 @@ def _end_for(agent: subprocess.Popen[bytes], reason: str) -> int:
     code = _wait_for(agent, TOLD_S)
     if code not in (0, LAB_DOWN):
         print(f"the lab is down: {reason}", file=sys.stderr)
+    # 0 stays: an agent that has ended well has its report.
     return 0 if code == 0 else LAB_DOWN
 
 
@@ -310,6 +324,7 @@ def _wait_for(process: subprocess.Popen[bytes], for_s: float) -> int | None:
 
 
 def _does_answer(port: int, path: str) -> bool:
+    # A part that hangs must not hang its supervisor.
     connection = http.client.HTTPConnection(HOST, port, timeout=2)
     try:
         connection.request("GET", path)
@@ -373,6 +388,7 @@ def _describe_taken(name: str, port: int, ports: Ports) -> str:
 
 def _find_taken_port(ports: Ports) -> tuple[str, int] | None:
     for name, port in ports.all().items():
+        # Bound and not connected: a listener that does not answer holds the port too.
         with socket.socket() as probe:
             # Else a port in TIME_WAIT, which a server may take, would count as taken.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

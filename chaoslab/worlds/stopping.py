@@ -24,8 +24,8 @@ from chaoslab.record.log import Log, LogLost
 from chaoslab.record.runs import Run
 from chaoslab.wire.control import Control, OutageRow, explain
 
+# Seconds between two looks at the shared state.
 LOOK_S = 0.01
-"""Seconds between two looks at the shared state."""
 
 
 class ServiceProcesses(Protocol):
@@ -79,6 +79,7 @@ class Stopper:
                     self._go_on(row)
             except (OSError, subprocess.SubprocessError, LookupError, LogLost) as error:
                 reason = f"the process of {row.service} could not be {row.how} and brought back: {error}"
+                # Told in the row, as the seam waits for it.
                 self._control.set_outage(row.id, "failed", error=reason)
 
     def looked(self) -> str:
@@ -91,10 +92,12 @@ class Stopper:
 
     def _begin(self, row: OutageRow) -> None:
         began_s = self._clock.monotonic()
+        # What a process's owner can do; all else needs an engine.
         if row.how in ("paused", "killed"):
             (self._processes.pause if row.how == "paused" else self._processes.kill)(row.service)
         else:
             self._processes.disturb(row.service, row.how, row.fault.get("share", 1.0))
+        # After the work: the outage lasts from when the process stands.
         now_s = self._clock.monotonic()
         self._stopped[row.id] = _Stopped(row, now_s)
         fault = row.fault
@@ -105,6 +108,7 @@ class Stopper:
         event = ServiceStopped(
             fault=fault["fault"], injection=fault["injection"], at=at, how=row.how, took_s=round(now_s - began_s, 6)
         )
+        # Before the row: whoever sees it may look for the event.
         self._book(row.run).write(event, trial=fault["trial"])
         self._control.set_outage(row.id, "stopped")
 
@@ -144,6 +148,7 @@ class Stopper:
     def close(self) -> None:
         """Lets every paused process go on, and undoes what an engine did."""
         for stopped in self._stopped.values():
+            # One that was killed is started by nobody any more: the world ends.
             if stopped.row.how != "killed" and not stopped.started:
                 with contextlib.suppress(OSError, subprocess.SubprocessError):
                     self._bring_back(stopped.row)

@@ -159,14 +159,14 @@ async def test_one_timer_bounds_each_silence() -> None:
     protocol._read_timeout = 90.0
     protocol._reschedule_timeout()
     assert protocol._watch is first
-    protocol._looked()  # too early: it looks again when it is due
+    protocol._check_silence()  # too early: it looks again when it is due
     assert protocol._watch is not first
     assert 89 < protocol._watch.when() - loop.time() <= 90
     protocol._drop_timeout()
-    protocol._looked()
+    protocol._check_silence()
     assert (protocol._watch, late) == (None, [])
     protocol._due_s = loop.time() - 1
-    protocol._looked()
+    protocol._check_silence()
     assert (len(late), protocol._watch) == (1, None)
     assert protocol.over()  # it has no connection
 

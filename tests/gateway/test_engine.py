@@ -575,7 +575,7 @@ async def test_a_client_waits_once_for_an_answer_that_never_comes(*, ends: str, 
         waited.append(delay_s)
         return False
 
-    one._answered, one.wait = answered, wait
+    one._answer_request, one.wait = answered, wait
     assert not await one.run("attempt")
     assert waited == waits
     seen, closed = {"timed_out": ("left", "closed")}.get(how, (how, how))
@@ -627,5 +627,5 @@ async def test_a_kept_connection_that_is_over_is_made_anew(
     monkeypatch.setattr(loop, "create_connection", dials)
     upstream = Upstream(GatewayRoute("crm", "http", "10.0.0.1", 80), 1.0, noted)
     upstream.protocol, upstream._idle_s = cast(Any, old), loop.time() - idle_s
-    assert await upstream._connected() is kept
+    assert await upstream._ensure_connection() is kept
     assert (upstream.protocol is (old if kept else new), closed, noted) == (True, [] if kept else ["old"], hasty)

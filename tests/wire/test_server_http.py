@@ -200,7 +200,7 @@ class Ear:
 async def test_a_listener_waits_while_the_system_is_short_of_something(
     *, error: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Listener, "_said", False)
+    monkeypatch.setattr(Listener, "_warned", False)
     told = list[str]()
     loop = asyncio.get_running_loop()
     monkeypatch.setattr(loop, "add_reader", lambda *_: told.append("on"))

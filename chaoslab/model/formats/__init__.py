@@ -17,12 +17,13 @@ from chaoslab.model.formats.openai_responses import OpenaiResponses
 
 _GEMINI, _ANTHROPIC, _OPENAI, _GROQ = Gemini(), AnthropicMessages(), OpenaiChat(), GroqChat()
 _COHERE, _MISTRAL = Cohere(), MistralChat()
+# Groq before OpenAI, whose form fits Groq's path too.
 FORMATS: tuple[Format, ...] = (_GROQ, _OPENAI, OpenaiResponses(), _ANTHROPIC, _GEMINI, Bedrock(), _COHERE)
 
 
 def format_of(path: str) -> Format | None:
     """The format of a request to the path; None if none answers there."""
-    return next((format_ for format_ in FORMATS if format_.serves(path)), None)
+    return next((chat_format for chat_format in FORMATS if chat_format.serves(path)), None)
 
 
 TELLING = ("anthropic-version", "x-goog-api-key")
@@ -32,10 +33,11 @@ TELLING = ("anthropic-version", "x-goog-api-key")
 def shape_of(path: str, headers: Container[str]) -> Format:
     """The format for all else at a model's API, such as its list of models. `headers`: the names of those in `TELLING`
     that the request has, in small letters, and of any others."""
-    if (format_ := format_of(path)) is not None:
-        return format_
+    if (chat_format := format_of(path)) is not None:
+        return chat_format
     if TELLING[0] in headers:
         return _ANTHROPIC
+    # No other API here has versions of these names. At /v1, which OpenAI has too, the header alone tells.
     if path.startswith(("/v1beta", "/v1alpha")) or TELLING[1] in headers:
         return _GEMINI
     if path.startswith("/v2/"):
@@ -91,8 +93,9 @@ def provider_of(host: str) -> Provider | None:
 
 def format_at(host: str, path: str) -> Format | None:
     """The format of a request to the path at a provider's address."""
-    format_, provider = format_of(path), provider_of(host)
-    return _MISTRAL if format_ is _OPENAI and provider is not None and provider.name == "mistral" else format_
+    chat_format, provider = format_of(path), provider_of(host)
+    # Mistral's path is OpenAI's, so its host alone tells them apart.
+    return _MISTRAL if chat_format is _OPENAI and provider is not None and provider.name == "mistral" else chat_format
 
 
 def with_objects(host: str) -> bool:
@@ -111,14 +114,15 @@ ASIDE = (
 def asks_model(path: str, body: bytes) -> bool:
     """True if a POST asks a model by what it says: it is a chat in one of the formats, or something else that models
     are asked for and names one."""
-    format_ = format_of(path)
-    if format_ is None and not path.endswith(ASIDE):
+    chat_format = format_of(path)
+    if chat_format is None and not path.endswith(ASIDE):
         return False
     try:
         fields = parse_json(body)
-        if format_ is None:
+        if chat_format is None:
+            # Google and Bedrock name the model in the path, not in the body.
             return isinstance(fields.get("model"), str) or ":" in path or path.startswith("/model/")
-        format_.chat(path, "", fields, body)
+        chat_format.chat(path, "", fields, body)
     except (ModelRefused, RecursionError, *UNREAD):
         return False
     return True

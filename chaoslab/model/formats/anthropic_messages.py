@@ -45,6 +45,7 @@ KNOWN = {
 
 def _role(message: Mapping[str, Any]) -> str:
     content = message.get("content")
+    # Results of tools stand in messages of the user here.
     if isinstance(content, list) and any(isinstance(b, Mapping) and b.get("type") == "tool_result" for b in content):
         return TOOL
     return str(message.get("role"))
@@ -65,6 +66,7 @@ class AnthropicAnswers(Answers):
 
     def hear(self, heard: ReadAnswer, value: Any) -> None:
         self._begun(heard, value)
+        # By the place of the block, as the events of a stream number the calls.
         for number, block in enumerate(value["content"]):
             if block["type"] == "text":
                 heard.text += block["text"]
@@ -85,6 +87,7 @@ class AnthropicAnswers(Answers):
             elif delta["type"] == "input_json_delta" and value["index"] in heard.calls:
                 heard.called(value["index"], "", delta["partial_json"])
         elif kind == "message_delta":
+            # The first event has a first count of the output; this one has the whole.
             heard.counted(None, (value.get("usage") or {}).get("output_tokens"))
             heard.ended(value["delta"].get("stop_reason"))
 
@@ -108,8 +111,8 @@ class AnthropicAnswers(Answers):
         yield from (event for event in events if event["type"] == "message_start")
         blocks: list[tuple[dict[str, Any], str]] = [({"type": "text", "text": ""}, answer.text)] if answer.text else []
         for number, call in enumerate(answer.calls):
-            block_ = {**(call.native or {}), "type": "tool_use", "id": new_id(call, answer.calls, number)}
-            blocks.append(({**block_, "name": call.name, "input": {}}, call.arguments))
+            tool_block = {**(call.native or {}), "type": "tool_use", "id": new_id(call, answer.calls, number)}
+            blocks.append(({**tool_block, "name": call.name, "input": {}}, call.arguments))
         for index, (block, content) in enumerate(blocks):
             yield {"type": "content_block_start", "index": index, "content_block": block}
             for delta in _deltas(block["type"], content):
@@ -128,8 +131,8 @@ SYSTEM = (
 
 
 THINKING = "Thinking may not be enabled when tool_choice forces tool use."  # mastra-ai/mastra/issues/7507
+# The code of a refusal after which the SDK sends a thread's whole history again.
 LOST = "thread_not_found"
-"""The code of a refusal after which the SDK sends a thread's whole history again."""
 
 
 class AnthropicMessages(common.Format):
@@ -161,6 +164,7 @@ class AnthropicMessages(common.Format):
         tools = [
             common.make_tool(str(tool.get("name")), tool.get("description"), tool.get("input_schema"))
             for tool in common.check_objects("tools", body.get("tools"))
+            # Tools of the service's own, such as its web search, have no schema, and nobody is here to run them.
             if "input_schema" in tool and not idle
         ]
         return common.Chat(body["model"], messages, tools, body, request_bytes, events=body.get("stream") is True)
@@ -205,10 +209,12 @@ class AnthropicMessages(common.Format):
         native = answer.chat.native
         if native.get("thread"):
             message = {"role": "assistant", "content": _content(answer)}
+            # A later request says for itself if it wants a stream.
             fields = {key: value for key, value in native.items() if key not in ("thread", "stream")}
             memory[_id(answer)] = {**fields, "messages": [*native["messages"], message]}
 
     def correct(self, memory: dict[str, Any], body: bytes, heard: ReadAnswer) -> None:
+        # The id of an answer is a hash of its request.
         if (stored := memory.get(f"msg_{common.id_of(body)[:24]}")) is not None:
             blocks = self.dialog.answers.with_said({}, self.dialog.answers.content(heard))["content"]
             stored["messages"] = [*stored["messages"][:-1], {"role": "assistant", "content": blocks}]
@@ -222,11 +228,13 @@ class AnthropicMessages(common.Format):
 
     def stream(self, answer: common.ModelAnswer) -> Iterator[bytes]:
         message = self.whole(answer)
+        # The real stream states a first count here, and the whole in message_delta.
         message_start = {**message, "content": [], "stop_reason": None, "usage": _usage(answer.chat.tokens, 1)}
         yield _event("message_start", message=message_start)
         for index, block in enumerate(message["content"]):
             empty = {**block, "text": ""} if block["type"] == "text" else {**block, "input": {}}
             yield _event("content_block_start", index=index, content_block=empty)
+            # The real stream pings once after its first block has begun.
             if not index:
                 yield _event("ping")
             content = block["text"] if block["type"] == "text" else common.spelt(block["input"])
@@ -289,6 +297,7 @@ def _deltas(kind: str, content: str) -> Iterator[dict[str, Any]]:
         for piece in pieces(content):
             yield {"type": "text_delta", "text": piece}
     else:
+        # The real stream's first delta of arguments is empty.
         yield {"type": "input_json_delta", "partial_json": ""}
         for piece in halves(content):
             yield {"type": "input_json_delta", "partial_json": piece}
@@ -311,6 +320,6 @@ def _messages(message: Mapping[str, Any]) -> list[dict[str, Any]]:
         elif kind == "tool_use":
             calls.append(common.make_call(str(block.get("name")), block.get("input") or {}, str(block.get("id"))))
         elif kind == "tool_result":
-            text_, failed = common.text_in(block.get("content")), block.get("is_error") is True
-            results.append(common.make_tool_result(str(block.get("tool_use_id")), text_, failed=failed))
+            result_text, failed = common.text_in(block.get("content")), block.get("is_error") is True
+            results.append(common.make_tool_result(str(block.get("tool_use_id")), result_text, failed=failed))
     return common.turn(text, calls, results, assistant=message["role"] == "assistant")

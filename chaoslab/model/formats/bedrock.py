@@ -23,6 +23,7 @@ KINDS = {
 
 def _error(status: int, message: str, kind: str = "") -> ErrorReply:
     kind = kind or KINDS.get(status) or ("InternalServerException" if status >= 500 else "ValidationException")
+    # Amazon's SDK reads the type of an error from this header first.
     return common.with_headers(ErrorReply(status, {"message": message}), x_amzn_ErrorType=kind)
 
 
@@ -94,6 +95,7 @@ class BedrockAnswers(Answers):
         raise NotImplementedError  # none is heard
 
     def closes(self, event: bytes) -> bool:
+        # The headers of a binary frame hold their names and values as plain text.
         return b":event-type" in event and b"messageStop" in event
 
 
@@ -129,6 +131,7 @@ class Bedrock(common.Format):
             if spec
         ]
         streams = match[2] == "converse-stream"
+        # The model is in the path alone, so the path is part of what the ids are a hash of.
         return common.Chat(unquote(match[1]), messages, tools, body, path.encode() + request_bytes, events=streams)
 
     def check(self, chat: common.Chat, path: str) -> None:  # noqa: ARG002
@@ -211,11 +214,11 @@ def _messages(message: Mapping[str, Any]) -> list[dict[str, Any]]:
             calls.append(common.make_call(str(use.get("name")), use.get("input") or {}, str(use.get("toolUseId"))))
         elif isinstance(result, Mapping):
             parts = common.check_objects("toolResult.content", result.get("content"))
-            text_ = "".join(
+            result_text = "".join(
                 json.dumps(piece["json"]) if "json" in piece else str(piece.get("text", "")) for piece in parts
             )
             failed = result.get("status") == "error"
-            results.append(common.make_tool_result(str(result.get("toolUseId")), text_, failed=failed))
+            results.append(common.make_tool_result(str(result.get("toolUseId")), result_text, failed=failed))
         else:
             text += str(block.get("text") or "")
     return common.turn(text, calls, results, assistant=message.get("role") == "assistant")

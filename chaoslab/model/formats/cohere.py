@@ -36,6 +36,7 @@ KNOWN = {
     500: _error(500, "internal server error, this has been reported to our developers."),
     CONTEXT_LENGTH: _error(400, "too many tokens: total number of tokens in the prompt exceeds the limit of 128000."),
 }  # fmt: skip
+# Version 2 has no reason of its own for a filter.
 _FINISHES = {"length": "MAX_TOKENS", "content_filter": "ERROR"}
 
 

@@ -184,6 +184,7 @@ class Format(ABC):
     def estimated(self, path: str, body: bytes, heard: ReadAnswer) -> tuple[int, int]:
         """The tokens of a request and of its answer, estimated as everywhere in the lab: one for four characters."""
         answer = 0
+        # Any id of the usual length: a call is counted with its id.
         for choice in (heard, *heard.others.values()):
             calls = [make_call(name, arguments, "call_1_1") for name, arguments in choice.calls.values()]
             answer += count_tokens(choice.text) + (count_tokens(calls) if calls else 0)

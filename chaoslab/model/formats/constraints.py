@@ -43,6 +43,7 @@ def read_openai(body: Mapping[str, Any], names: Names, form: Any, text: str) -> 
     """The constraints of a request to OpenAI. `form`: what it states of the answer's form, a schema within; `text`: the
     text of its messages. Raises ModelRefused: one is not obeyed, or is none."""
     for key in names.unsupported:
+        # A value such as false or 0 asks for nothing.
         if body.get(key):
             _refuse(f"Unsupported parameter: '{key}' is not supported with this model.", key, "unsupported_parameter")
     length = next(
@@ -142,13 +143,14 @@ def _check_strict(schema: Any, root: Any, name: str, param: str, path: tuple[str
                 param,
             )
     for key in ("properties", "$defs", "definitions"):
-        for key_, part_schema in (schema.get(key) or {}).items():
-            _check_strict(part_schema, root, name, param, (*path, key, key_))
+        for part_name, part_schema in (schema.get(key) or {}).items():
+            _check_strict(part_schema, root, name, param, (*path, key, part_name))
     for key in ("items", "anyOf"):
         _check_strict(schema.get(key), root, name, param, (*path, key))
 
 
 def _check_minimum(value: Any, key: str, minimum: int) -> int:
+    # True is an int, too.
     if type(value) is not int:
         _refuse(f"Invalid type for '{key}': expected an integer.", key, "invalid_type")
     if value < minimum:

@@ -69,8 +69,10 @@ class GeminiAnswers(Answers):
     )
 
     def hear(self, heard: ReadAnswer, value: Any) -> None:
+        # Without alt=sse, a stream is one array of its events.
         for event in value if isinstance(value, list) else [value]:
             self.hear_event(heard, event)
+        # A blocked prompt has a reply without content, in whose place no other can be put.
         if isinstance(value, Mapping) and not isinstance(_candidate(value).get("content"), Mapping):
             raise LookupError("content")
 
@@ -83,6 +85,7 @@ class GeminiAnswers(Answers):
             if "text" in piece:
                 heard.text += piece["text"]
             elif call := piece.get("functionCall"):
+                # Gemini gives calls no number: they count in the order in which they come.
                 heard.called(len(heard.calls), call["name"], common.spelt(call.get("args") or {}), piece)
         heard.ended(candidate.get("finishReason"))
 
@@ -92,6 +95,7 @@ class GeminiAnswers(Answers):
         for call in content.calls:
             old = (call.native or {}).get("functionCall") or {}
             function_call = {**old, "name": call.name, "args": call.values or {}}
+            # The other fields of the part stay: a thoughtSignature must come back with its call.
             parts.append({**(call.native or {}), "functionCall": function_call})
         finish = self._finishes.get(content.finish, "STOP")
         return {
@@ -103,6 +107,7 @@ class GeminiAnswers(Answers):
         full_answer = self.with_said(self._join_events(events), content)
         first = full_answer["candidates"][0]
         parts = [{"text": piece} for piece in pieces(content.text)]
+        # Calls are not divided among events.
         parts += [item for item in first["content"]["parts"] if "functionCall" in item]
         candidate = {key: value for key, value in first.items() if key != "finishReason"}
         for item in parts:
@@ -147,6 +152,7 @@ class Gemini(common.Format):
         contents = common.check_objects("contents", body.get("contents"))
         if not contents:
             raise common.ModelRefused(400, "* GenerateContentRequest.contents: contents is not specified")
+        # Google's API takes both spellings of a field.
         instruction = body.get("systemInstruction") or body.get("system_instruction")
         instruction = common.text_in(instruction.get("parts")) if isinstance(instruction, Mapping) else ""
         messages = common.make_system_message(instruction)
@@ -164,6 +170,7 @@ class Gemini(common.Format):
             if mode != "NONE"
         ]
         streams = match[2].startswith("stream")
+        # Without alt=sse, Google streams one JSON array.
         sse = "sse" in parse_qs(query).get("alt", [])
         return common.Chat(
             unquote(match[1]), messages, tools, body, path.encode() + request_bytes, events=streams, sse=sse
@@ -200,6 +207,7 @@ class Gemini(common.Format):
     def _chunk(self, answer: common.ModelAnswer, parts: Sequence[Any], finish: str | None) -> dict[str, Any]:
         candidate: dict[str, Any] = {"content": {"parts": list(parts), "role": "model"}}
         used: dict[str, Any] = {"promptTokenCount": answer.chat.tokens}
+        # The length of the answer is known only when it ends.
         if finish:
             candidate["finishReason"] = finish
             used["candidatesTokenCount"] = answer.tokens
@@ -214,6 +222,7 @@ class Gemini(common.Format):
 
     def stream(self, answer: common.ModelAnswer) -> Iterator[bytes]:
         parts: list[Any] = [{"text": piece} for piece in pieces(answer.reply.content)] + _calls(answer)
+        # An empty answer has one event too, which tells its end.
         parts = parts or [{"text": ""}]
         last = len(parts) - 1
         chunks = (self._chunk(answer, [item], _finish(answer) if n == last else None) for n, item in enumerate(parts))

@@ -112,6 +112,7 @@ def check_openai_chat(messages: Sequence[Mapping[str, Any]]) -> None:
             if answer in answered:
                 raise table["second result"].refusal(index, answer, answered[answer])
             answered[answer] = index
+        # The provider names the first gap: what follows it is not looked at.
         elif set(open_calls) - set(answered):
             break
         else:
@@ -289,7 +290,7 @@ def check_anthropic(model: str, messages: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _check_block(index: int, number: int, block: Mapping[str, Any], call_ids: set[str]) -> None:
-    """`seen`: the ids of the calls so far; that of this one is added."""
+    """`call_ids`: those of the calls so far; that of this one is added."""
     table, kind, block_id = ANTHROPIC, block.get("type"), str(block.get("id"))
     if kind == "text" and not block.get("text"):
         raise table["empty text"].refusal()
@@ -303,6 +304,7 @@ def _check_block(index: int, number: int, block: Mapping[str, Any], call_ids: se
         if "signature" not in block:
             raise table["no signature"].refusal(index, number)
         try:
+            # An empty text is valid base64, but no signature; “=” is refused.
             base64.b64decode(block["signature"] or "=", validate=True)
         except (TypeError, ValueError, binascii.Error):
             raise table["wrong signature"].refusal(index, number) from None
@@ -358,7 +360,7 @@ SIGNS_CALLS = re.compile(r"gemini-[3-9]")
 def check_gemini(model: str, path: str, contents: Sequence[Mapping[str, Any]]) -> None:
     """Raises ModelRefused: Gemini refuses these contents. `path`: of the request; Vertex AI's is another."""
     table, results_expected, before, vertex = GEMINI, 0, "model", "/publishers/" in path
-    current = max((at for at, content_ in enumerate(contents) if _is_request(content_)), default=0)
+    current = max((at for at, turn in enumerate(contents) if _is_request(turn)), default=0)
     for index, content in enumerate(contents):
         role = content.get("role", "user")
         if role not in _ROLES:
@@ -430,6 +432,7 @@ def check_bedrock(messages: Sequence[Mapping[str, Any]]) -> None:
     table, open_calls, before = BEDROCK, set[str](), "assistant"
     if messages[0].get("role") != "user":
         raise table["first turn"].refusal()
+    # An empty turn behind the last shows which calls nobody answered.
     for index, message in enumerate([*messages, {"role": "", "content": []}]):
         if message.get("role") == before:
             raise table["two turns"].refusal()

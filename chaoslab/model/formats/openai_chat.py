@@ -105,10 +105,10 @@ class GroqChat(OpenaiChat):
         """Takes any history: no report shows that Groq refuses one."""
 
     def constraints(self, chat: Chat) -> Constraints:
-        constraints_ = self._constraints(chat, GROQ)
-        if constraints_.answers > 1:
+        limits = self._constraints(chat, GROQ)
+        if limits.answers > 1:
             raise ModelRefused(400, "'n' : number must be at most 1", param="n")
-        return constraints_
+        return limits
 
     def _completion(self, answer: ModelAnswer) -> Completion:
         return Completion(answer.chat.native, answer.chat.asked, reply=answer.reply)
@@ -125,6 +125,7 @@ class MistralChat(OpenaiChat):
 
     def constraints(self, chat: Chat) -> Constraints:
         choice = {"tool_choice": "required"} if chat.native.get("tool_choice") == "any" else {}
+        # Mistral calls “any” what OpenAI calls “required”.
         return self._constraints(replace(chat, native={**chat.native, **choice}), GROQ)
 
     def stream(self, answer: ModelAnswer) -> Iterator[bytes]:

@@ -20,6 +20,7 @@ def _role(item: Mapping[str, Any]) -> str:
     """A call stands beside other calls and a thought before it, so neither may come without the message before."""
     if item.get("type", "message") != "message":
         return TOOL
+    # OpenAI's newer name for the system.
     role = str(item.get("role"))
     return "system" if role == "developer" else role
 
@@ -42,6 +43,7 @@ class ResponsesAnswers(Answers):
         heard.counted(usage.get("input_tokens"), usage.get("output_tokens"))
         heard.finished = value.get("status") == "completed"
         heard.reason = str((value.get("incomplete_details") or {}).get("reason") or value.get("status"))
+        # The last event holds all of it: what was read in parts would count twice.
         heard.text, heard.calls, heard.natives = "", {}, {}
         for number, item in enumerate(value["output"]):
             if item["type"] == "message":
@@ -70,9 +72,9 @@ class ResponsesAnswers(Answers):
             new = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", **old}
             items.append({**new, "content": [text_part]})
         for number, call in enumerate(content.calls):
-            item_ = {"type": "function_call", "status": "completed", **(call.native or {})}
-            item_ |= {key: new_id(call, content.calls, number, key) for key in ("id", "call_id")}
-            items.append({**item_, "name": call.name, "arguments": call.arguments})
+            call_item = {"type": "function_call", "status": "completed", **(call.native or {})}
+            call_item |= {key: new_id(call, content.calls, number, key) for key in ("id", "call_id")}
+            items.append({**call_item, "name": call.name, "arguments": call.arguments})
         reason = self._reasons.get(content.finish)
         ended = (
             {"status": "incomplete", "incomplete_details": {"reason": reason}} if reason else {"status": "completed"}
@@ -80,6 +82,7 @@ class ResponsesAnswers(Answers):
         return {**value, "output": items, **ended}
 
     def content_of(self, events: Sequence[Any]) -> AnswerContent | None:
+        # The last event alone has the whole answer, of which `retold` makes another.
         return super().content_of(events) if events and events[-1]["type"] in self.ends else None
 
     def retold(self, events: Sequence[Any], content: AnswerContent) -> Iterator[dict[str, Any]]:
@@ -92,6 +95,7 @@ class ResponsesAnswers(Answers):
             *({"type": name, **fields} for name, fields in items),
             {"type": kind, "response": response},
         ]
+        # Numbered anew, since there are more or fewer of them.
         for number, event in enumerate(all_events):
             yield {**event, "sequence_number": number}
 
@@ -102,6 +106,7 @@ class ResponsesAnswers(Answers):
         return spelt_event({**last, "sequence_number": len(events)})
 
     def failing(self, events: Sequence[Any]) -> bytes:
+        # The fields of an error stand in the event itself, not in an object as in a chat's stream.
         error = {"code": "server_error", "message": CHAT_FAILED["message"], "param": None}
         return spelt_event({"type": "error", **error, "sequence_number": len(events)})
 
@@ -115,8 +120,8 @@ class StoredResponse:
 
     @property
     def output(self) -> Sequence[Mapping[str, Any]]:
-        output_: Sequence[Mapping[str, Any]] = self.value["output"]
-        return output_
+        stored_items: Sequence[Mapping[str, Any]] = self.value["output"]
+        return stored_items
 
 
 STORED = re.compile(r"/responses/(resp_[^/]+)(/input_items)?\Z")
@@ -202,10 +207,12 @@ class OpenaiResponses(OpenaiChat):
 
     def remember(self, answer: common.ModelAnswer, memory: dict[str, Any]) -> None:
         request = answer.chat.native
+        # OpenAI stores a response unless its request says no.
         if request.get("store") is not False:
             memory[f"resp_{answer.chat.id}"] = StoredResponse(_list_items(request.get("input")), self.whole(answer))
 
     def correct(self, memory: dict[str, Any], body: bytes, heard: ReadAnswer) -> None:
+        # The id of an answer is a hash of its request.
         response_id = f"resp_{common.id_of(body)}"
         if isinstance(stored := memory.get(response_id), StoredResponse):
             value = self.dialog.answers.with_said(stored.value, self.dialog.answers.content(heard))
@@ -266,8 +273,8 @@ class OpenaiResponses(OpenaiChat):
         yield f"response.{full_response['status']}", {"response": full_response}
 
 
-def _list_items(input_: Any) -> list[Mapping[str, Any]]:
-    return [{"role": "user", "content": input_}] if isinstance(input_, str) else common.check_objects("input", input_)
+def _list_items(value: Any) -> list[Mapping[str, Any]]:
+    return [{"role": "user", "content": value}] if isinstance(value, str) else common.check_objects("input", value)
 
 
 def _convert_item(item: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -307,6 +314,7 @@ def _render_output(answer: common.ModelAnswer) -> list[dict[str, Any]]:
 
 def _call(number: int, call: ToolCall, about: str) -> dict[str, Any]:
     return {
+        # Numbered, since two items of one id are refused when they come back in a history.
         "id": f"fc_{about[:24]}{number}", "type": "function_call", "status": "completed",
         "arguments": common.spelt(dict(call.arguments)), "call_id": call.id, "name": call.name,
     }  # fmt: skip

@@ -26,12 +26,14 @@ _OF_THEM = re.compile(
 
 
 def read(clause: str, draft: Draft) -> bool:
+    # A date such as 2026-06-01 is no subtraction.
     if re.search(r"\d{4}-\d\d-\d\d|^(?:schedule|book)\b", clause, re.I):
         return False
     if colder := re.match(r"how (?:much|many degrees) (colder|cooler|warmer|hotter)\b", clause, re.I):
         named = weather.find_cities(clause)
         if len(named) == 2:
             weather.read(f"temperature in {' and '.join(named)}", draft)
+            # “How much colder is A than B” asks for B − A.
             draft.last = draft.last[::-1] if colder[1].lower() in ("colder", "cooler") else draft.last
             return _aggregate_results("difference", draft)
     if (match := _A_TEMPERATURE.search(clause)) and re.search(r"\d", clause):
@@ -69,6 +71,7 @@ def _is_mostly_expression(written: str, clause: str) -> bool:
 
 def _calculate_with_it(written: str, draft: Draft) -> bool:
     needs = draft.last[-1:]
+    # A new request may go on from the number in the answer before it.
     carried = re.findall(r"-?\d+(?:\.\d+)?", draft.earlier)
 
     def act(results: Sequence[StepResult]) -> Story:
@@ -97,6 +100,7 @@ def _aggregate_results(word: str, draft: Draft) -> bool:
         numbers = [plain_number(result.numbers[0]) for result in results if result.numbers]
         if len(numbers) < len(needs) or not numbers:
             raise CouldNot("a number is missing")
+        # A minus behind another sign needs brackets.
         bracketed = [numbers[0], *(f"({number})" if number.startswith("-") else number for number in numbers[1:])]
         filled = f"({' + '.join(bracketed)}) / {len(numbers)}" if sign == "mean" else sign.join(bracketed)
         return result_of((yield Ask("calculate", {"expression": filled})), filled)
@@ -109,6 +113,7 @@ def plain_number(number: float) -> str:
     """The number without the rounding noise of binary fractions: 29.990000000000002 is 29.99."""
     if isinstance(number, float) and len(str(short := round(number, 10)).partition(".")[2]) < 8:
         number = short
+    # Above 1e15, the digits of a float are no longer all its own.
     return str(int(number)) if isinstance(number, float) and number.is_integer() and abs(number) < 1e15 else str(number)
 
 

@@ -67,12 +67,14 @@ def _read_create(rest: str, draft: Draft) -> bool:
         r"^(?:two |both |the )?(?:events?|meetings|appointments) (?:for|called) (?=.+\band\b)", "", rest, flags=re.I
     )
     pieces = re.split(r"\s*,?\s+and\s+(?:an? )?(?=\D)", rest, maxsplit=1)
+    # Only if each half has a time of its own: “lunch with Ana and Ben” is one event.
     if len(pieces) == 2 and all((at := parse_when(piece, draft.now)).start and len(at.rest) > 2 for piece in pieces):
         before = draft.last
         _read_create(pieces[0], draft)
         first_added, draft.last = draft.last, before
         return _read_create(pieces[1], draft) and bool(first_added)
     moment = parse_when(rest, draft.now)
+    # “Add it to my calendar”, after the event was made, asks for nothing new.
     if draft.topic() == "calendar" and re.fullmatch(
         r"(?:it|that|this)(?: (?:to|in|on|into) (?:my|the) \w+)?", rest.strip(), re.I
     ):
@@ -122,6 +124,7 @@ def _start(moment: NamedDay, now: datetime | None) -> datetime:
     if day is None:
         raise CouldNot("I do not know today's date" if now is None else "you did not say when")
     start = datetime.combine(day, moment.start) if moment.start else datetime(day.year, day.month, day.day, 9)
+    # A time of day that is over today is meant for tomorrow.
     return start + timedelta(days=1) if moment.day is None and now is not None and start < now else start
 
 
@@ -203,11 +206,13 @@ def _read_delete(rest: str, draft: Draft) -> bool:
         events = [
             event
             for event in _events((yield Ask("list", slots)))
+            # The list is asked for whole days, so the time of day is compared here.
             if moment.start is None or _starts(event).endswith(f"{moment.start:%H:%M}")
         ]
         if not events:
             raise CouldNot(f"I found no event matching “{query or draft.plain(rest)}”")
         deleted = []
+        # Unless all are meant, the first alone: a deletion cannot be undone.
         for event in events if every else events[:1]:
             yield Ask("delete", {"id": str(event.get("id"))})
             deleted.append(f"“{_title(event)}” ({_span(event)})")
@@ -284,6 +289,7 @@ def _query(rest: str, draft: Draft) -> str:
         r"upcoming|coming|next|scheduled|please|got|doing|our|look|see|find|see if|it|that|this|them|"
         r"going|be|will|to|today|events?|whole|entries|if|whether|out|into|take|"
         r"starts?|begins?|ends?|finish(?:es)?|last|time|with|and|look at)\b",
+        # These words stay within a title, as in “lunch with Ana”; at its ends they are trimmed.
         lambda match: match[0] if match[0].lower() in ("with", "and", "of") else " ",
         rest,
         flags=re.I,

@@ -22,12 +22,12 @@ def read(clause: str, draft: Draft) -> bool:
     match = _READ.search(clause)
     if not match:
         return False
-    name_ = next((match[name] for name in ("who", "who2", "who3") if match[name]), None)
+    person = next((match[name] for name in ("who", "who2", "who3") if match[name]), None)
     by = re.search(r"\b(?:from|by|of)\s+(?P<to>[#@]?[A-ZÀ-Þ][\w-]*)", clause) or re.search(
         r"\b(?P<to>[A-ZÀ-Þ][\w-]*)['’]s\b", clause
     )
     by = by or re.search(r"\bfrom\s+(?P<to>(?!my|the|today|this|yesterday)[a-z][\w-]*)", clause)
-    sender = by["to"] if by else name_
+    sender = by["to"] if by else person
     if sender and sender.lower() in ("i", "you", "it", "anyone", "somebody", "someone", "everyone", "what", "anybody"):
         sender = None
     if sender and sender.lower() in ("he", "she", "they", "him", "her") and draft.person:

@@ -136,6 +136,7 @@ def read(clause: str, draft: Draft) -> bool:
     content = re.sub(r"^(it|them|that|this|those)\s+(?:on|over|along)$", r"\1", content, flags=re.I)
     content = re.sub(r"\s+(?:in|into|as)\s+an? (?:\w+ )?(?:message|note|text|dm)$", "", content, flags=re.I)
     body = _strip_message(content) or _strip_message(rest)
+    # “Tell Ana that the weather is bad” dictates the words; “tell Ana the weather” asks for them.
     literally = re.match(r"\W*that\s+(?!(?:is|was|to|too)\b)\w", rest, re.I) is not None
     foreign = re.match(rf"in ({'|'.join(translate.LANGUAGES)})\b[\s,:]*(?:that\s+)?(?=\S)", rest, re.I)
     rest = f"{rest[foreign.end() :]} in {foreign[1]}" if foreign else rest
@@ -185,6 +186,7 @@ def _people(named: str, draft: Draft) -> list[str]:
         if person.lower() in ("her", "him", "them") and draft.person:
             person = draft.person
         people.append(re.sub(r"^(?:the|my|our)\s+(?=\S)", "", re.sub(r"['’]s$", "", person), flags=re.I))
+    # A person who is named twice gets one message.
     return list(dict.fromkeys(people))
 
 
@@ -212,8 +214,8 @@ def _body(
         telling = tuple(n for n, step in enumerate(draft.steps) if step.topic)
         return (telling if everything else draft.last), "" if draft.last else draft.earlier
     # The mere words "the explanation" are no message.
-    handed_on = verb in ("send", "forward", "share", "pass", "post", "email", "relay") and draft.last
-    if handed_on and re.fullmatch(r"(?:the|its|their) (?:\w+ )?\w+(?<!ed)", body, re.I):
+    forward_verb = verb in ("send", "forward", "share", "pass", "post", "email", "relay") and draft.last
+    if forward_verb and re.fullmatch(r"(?:the|its|their) (?:\w+ )?\w+(?<!ed)", body, re.I):
         return draft.last, ""
     if not literally and verb != "ask" and _ASKS.match(body) and (nested := _nested(body, draft)):
         return nested, ""
@@ -290,4 +292,5 @@ def _pick_detail(results: Sequence[StepResult], body: str) -> str:
         for pattern, text in result.parts.items()
         if re.search(rf"\b(?:{pattern})\b", body, re.I)
     ]
+    # If two details fit, it is open which was meant, and all is sent.
     return fitting[0] if len(fitting) == 1 else ""

@@ -43,6 +43,7 @@ _WORDS = (
 
 
 def read(clause: str, draft: Draft) -> bool:
+    # These words ask for the calendar, also of “the cinema on Friday”.
     if re.match(r"(?:schedule|book|plan|arrange|organi[sz]e|add|put|create|cancel|delete|move|remind)\b", clause, re.I):
         return False
     quoted = re.search(QUOTE, clause)
@@ -98,6 +99,7 @@ def _list_titles(clause: str, draft: Draft) -> list[str]:
         return [draft.plain(quote) for quote in quotes]
     listed = re.sub(r"^\W*(?:which|what|is|are|was|compare|does|did|do|the)\b", "", clause, flags=re.I)
     pieces = re.split(r"\s+(?:or|than|vs\.?|versus)\s+|\s*,\s*(?:or\s+|and\s+)?", listed)
+    # “and” may stand within a title, so it divides only where nothing else does.
     if len([piece for piece in pieces if _TITLE.search(piece)]) < 2:
         pieces = re.split(r"\s+and\s+", listed)
     return [match[0] for piece in pieces if (match := _TITLE.search(piece))]
@@ -113,6 +115,7 @@ def _read_comparison(clause: str, titles: list[str], draft: Draft) -> bool:
     by_year = word in ("newer", "older")
 
     def act(results: Sequence[StepResult]) -> Story:
+        # As an index and a length: the rating is number 0, the year number 1.
         rated = [result for result in results if result.items and len(result.numbers) > by_year]
         if len(rated) < len(results):
             raise CouldNot("one of them was not found")

@@ -27,6 +27,7 @@ def read_first(clause: str, draft: Draft) -> bool:
 
 def read(clause: str, draft: Draft) -> bool:
     best = max(list_unclaimed(draft.offers), key=lambda offer: _count_overlap(offer, clause), default=None)
+    # One word of a tool's name counts three; less than that is chance.
     if best is None or _count_overlap(best, clause) < 3:
         return False
     arguments = fill_arguments(best, clause, draft)
@@ -86,6 +87,7 @@ def _flatten_value(value: Any) -> str:
 
 def _numbers(reply: Any) -> tuple[float, ...]:
     values = reply.values() if isinstance(reply, Mapping) else [reply]
+    # Before the other numbers of the reply, which may repeat what was sent.
     preferred = (
         [reply[key] for key in ("result", "value", "total", "converted", "amount") if key in reply]
         if isinstance(reply, Mapping)

@@ -65,6 +65,7 @@ def read_question(clause: str, draft: Draft) -> bool:
     command = re.match(r"(?:explain|define|describe)\b", clause, re.I)
     if not _QUESTION.match(clause) or len(clause.split()) < (2 if command else 3):
         return False
+    # The web knows nothing of the user, nor of this model.
     if re.search(r"\b(?:your|you|my)\b", clause, re.I):
         return False
     return _add(draft, re.sub(r"^(?:tell me about|explain|define|describe|compare)\s+", "", clause, flags=re.I), None)

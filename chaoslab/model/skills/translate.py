@@ -95,6 +95,7 @@ def read(clause: str, draft: Draft) -> bool:
         needs = _add_source_steps(text, draft)
         literal = "" if needs else draft.plain(text)
     steps = []
+    # “What does ‘hola’ mean” names no language: the request is in English.
     for language in re.findall(_LANGUAGE, groups.get("to") or "english", re.I):
         code = LANGUAGES[language.lower()]
         steps.append(

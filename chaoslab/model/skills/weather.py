@@ -40,6 +40,7 @@ _TIME = (
 def find_cities(clause: str) -> list[str]:
     """The cities that the clause names, in order."""
     names: list[str] = []
+    # “in Fahrenheit” would be read as a city.
     clause = _SCALE.sub("", clause)
     for match in re.finditer(rf"\b(?i:in|for|at|of|between|about|over|near)\s+(?:the city of\s+)?({_CITIES})", clause):
         names += re.split(
@@ -138,13 +139,13 @@ def _make_there_story(clause: str, draft: Draft) -> Any:
     earlier_label = draft.steps[draft.last[-1]].label
 
     def act(results: Sequence[StepResult]) -> Story:
-        told_of = results[0].items[0] if results[0].items else results[0].text
-        text = told_of.split(": ", 1)[-1]
+        finding = results[0].items[0] if results[0].items else results[0].text
+        text = finding.split(": ", 1)[-1]
         named = [name for name in re.findall(rf"(?:is|in|at|to) ({CITY})", text) if name not in earlier_label]
         if not named:
             raise CouldNot("I do not know which city you mean")
-        found_there: StepResult = yield from make_story(named[0], clause)(())
-        return found_there
+        result: StepResult = yield from make_story(named[0], clause)(())
+        return result
 
     return act
 

@@ -49,6 +49,7 @@ class Adapter:
         """The parameters of the tool's functions that its framework fills in."""
         functions, visible = self.functions(tool), self.parameters(tool)
         if visible is None:
+            # Without a schema the annotations tell, by the names of the frameworks' classes.
             return frozenset().union(*map(unasked_parameters, functions))
         return frozenset(name for function in functions for name in _parameters(function)).difference(visible)
 
@@ -58,7 +59,7 @@ class Adapter:
         TypeError: a function of it cannot be swapped."""
         functions, name, hidden = self.functions(tool), self.name(tool), self.hidden(tool)
         inner = [code_swap.find_innermost(function) for function in functions]
-        if len({id(inner_one) for inner_one in inner}) == len(functions):  # else two forms decorate one function
+        if len({id(form) for form in inner}) == len(functions):  # else two forms decorate one function
             functions = inner
         with ExitStack() as stack:
             for function in functions:
@@ -69,6 +70,7 @@ class Adapter:
 
                 if code_swap.can_swap(function):
                     stack.enter_context(code_swap.swap_code(function, stand_in))
+                # A function without code of its own is sought where the tool holds it, and has to be found there.
                 elif not stack.enter_context(References([tool], [(function, stand_in(function))])).count[0]:
                     raise TypeError(
                         f"{self.tools} '{name}' calls {function!r}, which cannot be watched: give it a function in "
@@ -109,6 +111,7 @@ def _loaded(name: str) -> Adapter:
 
 def adapter_of_tool(thing: Any) -> Adapter | None:
     """The adapter that recognises this tool, if any. An object of no known framework has the one function in it."""
+    # A framework's own object first: its adapter knows names and schemas that an object's attributes do not tell.
     match = next((adapter for adapter in adapters() if adapter.recognises(thing)), None)
     return match or (_OBJECT if function_in(thing) is not None else None)
 
@@ -136,6 +139,7 @@ def adapter_of_agent(thing: Any) -> Adapter | None:
 
 def answer_of(answer: Any) -> Any:
     """The plain answer in what an agent returned."""
+    # An answer may be one framework's in another's.
     for adapter in adapters():
         answer = adapter.answer(answer)
     return answer
@@ -143,6 +147,7 @@ def answer_of(answer: Any) -> Any:
 
 def is_a(thing: Any, package: str, name: str) -> bool:
     """Tells if the object is of the class of that name, in that package or a module of it."""
+    # By name, so that no framework is imported to ask.
     return any(
         base.__name__ == name and f"{base.__module__}.".startswith(f"{package}.") for base in type(thing).__mro__
     )
@@ -193,6 +198,7 @@ def _unwrap_once(tool: Any, real: Callable[..., Any], lead: Callable[..., Any]) 
         finally:
             _inside.reset(token)
 
+    # Both wrappers, as a sync call led through a coroutine makes a RuntimeError of a StopIteration.
     return call_async if inspect.iscoroutinefunction(real) else call
 
 

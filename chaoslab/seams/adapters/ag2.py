@@ -17,6 +17,7 @@ class Ag2(Adapter):
 
     def functions(self, tool: Any) -> Sequence[Callable[..., Any]]:
         call = tool.model.call
+        # AG2 puts its own functions around the user's.
         return [enclosed(call) or inspect.unwrap(call)] if str(call.__module__).startswith("ag2.") else [call]
 
     def parameters(self, tool: Any) -> Collection[str] | None:

@@ -16,4 +16,5 @@ class Agno(Adapter):
         return is_a(thing, "agno", "Function")
 
     def functions(self, tool: Any) -> Sequence[Callable[..., Any]]:
+        # agno validates arguments by pydantic, whose wrapper names the function.
         return [inspect.unwrap(tool.entrypoint)]

@@ -15,7 +15,9 @@ class Autogen(Adapter):
         return is_a(thing, "autogen_core", "BaseTool")
 
     def functions(self, tool: Any) -> Sequence[Callable[..., Any]]:
+        # `run` of a BaseTool that a user wrote; a FunctionTool calls its function.
         return [getattr(tool, "_func", None) or tool.run]
 
     def parameters(self, tool: Any) -> Collection[str] | None:
+        # Such a `run` takes the arguments as one object.
         return of_schema(tool.schema.get("parameters")) if hasattr(tool, "_func") else {"args"}

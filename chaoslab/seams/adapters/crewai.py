@@ -16,6 +16,7 @@ class Crewai(Adapter):
 
     def functions(self, tool: Any) -> Sequence[Callable[..., Any]]:
         function = getattr(tool, "func", None) or tool._run
+        # A structured tool made of another one calls that one's method.
         owner = getattr(function, "__self__", None)
         return self.functions(owner) if owner is not tool and self.recognises(owner) else [function]
 

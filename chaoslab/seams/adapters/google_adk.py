@@ -19,4 +19,5 @@ class GoogleAdk(Adapter):
         return [tool.func]
 
     def parameters(self, tool: Any) -> Collection[str] | None:
+        # The ADK notes itself which parameters its model is not shown.
         return set(inspect.signature(tool.func).parameters).difference(tool._ignore_params)

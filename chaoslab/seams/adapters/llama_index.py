@@ -18,10 +18,12 @@ class LlamaIndex(Adapter):
         return str(tool.metadata.name)
 
     def functions(self, tool: Any) -> Sequence[Callable[..., Any]]:
+        # Given one form, LlamaIndex makes the other one of its own code.
         forms = [tool.real_fn, *(getattr(tool, name, None) for name in ("_fn", "_async_fn"))]
         user_forms = [
             form for form in forms if form is not None and not str(form.__module__).startswith("llama_index.")
         ]
+        # One function may be both forms.
         return list(dict.fromkeys(user_forms))
 
     def parameters(self, tool: Any) -> Collection[str] | None:

@@ -17,12 +17,12 @@ from chaoslab.seams.functions.seam import Wrapping
 from chaoslab.seams.functions.wrapped import Returned
 from chaoslab.seams.protocols import mcp
 
+# The parameter of a stand-in that holds what is no argument. No tool has one of this name.
 HIDDEN = "\0lab"
-"""The parameter of a stand-in that holds what is no argument. No tool has one of this name."""
 Listed = WeakKeyDictionary[Any, dict[str, Any]]
 """The tools of each session's list, by name, as the server describes them."""
+# The SDK's codes for a request without an answer in time, and for a connection that is over.
 TIMED_OUT, CLOSED = -32001, -32000
-"""The SDK's codes for a request without an answer in time, and for a connection that is over."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,7 @@ def mcp_tool(name: str) -> McpTool:
     """
     if not isinstance(name, str) or not name:
         raise TypeError(f"mcp_tool was given {name!r}: it should be the tool's name, as in 'refund'")
+    # Here, so that a missing SDK is told where the tool is named and not in the middle of a trial.
     _session()
     return McpTool(name)
 
@@ -60,6 +61,7 @@ class Mcp(Adapter):
         return isinstance(thing, McpTool) or is_a(thing, "mcp.server", "Tool") or is_a(thing, "fastmcp", "FunctionTool")
 
     def functions(self, tool: Any) -> Sequence[Callable[..., Any]]:
+        # Of a session the class's method: sessions are made while the agent runs.
         return [_session().call_tool if isinstance(tool, McpTool) else tool.fn]
 
     def parameters(self, tool: Any) -> Collection[str] | None:
@@ -68,12 +70,14 @@ class Mcp(Adapter):
     @contextmanager
     def swapped(self, tool: Any, wrapping: Wrapping) -> Iterator[None]:
         if not isinstance(tool, McpTool):
+            # The server's own word for it, as in its list of tools.
             notes = tool.annotations.model_dump(by_alias=True) if tool.annotations is not None else {}
             if notes.get("readOnlyHint"):
                 wrapping = replace(wrapping, effect=False)
             with super().swapped(tool, wrapping):
                 yield
             return
+        # Weak, as a session may end before its trial.
         listed: Listed = WeakKeyDictionary()
         session = _session()
         if tool.name == mcp.LIST:
@@ -124,6 +128,7 @@ def _lead_listing(wrapping: Wrapping, real: Callable[..., Any]) -> Callable[...,
     )
 
     async def list_tools(session: Any, *args: Any, **kwargs: Any) -> Any:
+        # The SDK's versions take the position in three ways.
         position = kwargs.get("params") or kwargs.get("cursor") or next(iter(args), None)
         cursor = position if isinstance(position, str) else getattr(position, "cursor", None)
         return await lead(**({"cursor": cursor} if cursor else {}), **{HIDDEN: (session, args, kwargs, cursor)})
@@ -137,12 +142,14 @@ def _wrap_session_call(wrapping: Wrapping, name: str, real: Callable[..., Any], 
 
     async def call(**arguments: Any) -> Any:
         session, rest, results = arguments.pop(HIDDEN)
+        # Kept, to tell the server's own result from one that a fault has made.
         results.append(await real(session, name, arguments, **rest))
         return results[-1]
 
     hidden, errors = frozenset({HIDDEN}), McpErrors({}, _make_refusal)
 
     def schema() -> Any:
+        # Of any session's list: the schema is the tool's.
         return next((tools[name].get("outputSchema") for tools in listed.values() if name in tools), None)
 
     form = ResultForm(McpReturned, schema)
@@ -150,8 +157,10 @@ def _wrap_session_call(wrapping: Wrapping, name: str, real: Callable[..., Any], 
     reading = replace(wrapping, effect=False).stand_in(name, call, hidden, errors=errors, returned=form)
 
     async def call_tool(session: Any, *args: Any, **kwargs: Any) -> Any:
+        # By name, as the session's parameters are in all versions of the SDK.
         positional = dict(zip(("name", "arguments", "read_timeout_seconds", "progress_callback"), args, strict=False))
         rest = {**positional, **kwargs}
+        # All tools of a session go through this method.
         if rest.get("name") != name:
             return await real(session, *args, **kwargs)
         del rest["name"]
@@ -160,6 +169,7 @@ def _wrap_session_call(wrapping: Wrapping, name: str, real: Callable[..., Any], 
         result = await function(**{**arguments, HIDDEN: (session, rest, results)})
         if not any(returned is result for returned in results) and isinstance(result, _types().CallToolResult):
             # checks a result by the tool's output schema, as the session does
+            # Private in some versions; a changed result that the session would refuse must be refused here too.
             check = getattr(session, "validate_tool_result", None) or getattr(session, "_validate_tool_result", None)
             if check is not None and not getattr(result, "is_error", getattr(result, "isError", False)):
                 await check(name, result)
@@ -172,6 +182,7 @@ class McpReturned(ToolResult):
     """A tool's result as an MCP client gets it: an object of the SDK's."""
 
     def __init__(self, result: Any, schema: Any = None) -> None:
+        # By alias, as it is on the wire; without what is not set, as a server sends it.
         super().__init__(result.model_dump(mode="json", by_alias=True, exclude_none=True), schema)
         self.__dict__["result"] = result
 
@@ -208,8 +219,10 @@ class McpErrors(NativeErrors):
     def failed(self, name: str, kind: str) -> Exception:
         description = KINDS.get(kind, (OSError, kind))[1]
         code = TIMED_OUT if kind == "timed_out" else CLOSED
+        # The SDK words the end of a connection so, whatever the tool.
         message = f"{name}: {description}" if code == TIMED_OUT else "Connection closed"
         exceptions, types = importlib.import_module("mcp.shared.exceptions"), _types()
+        # Its name changed with version 2.
         if hasattr(exceptions, "MCPError"):
             error: Exception = exceptions.MCPError(code, message)
         else:

@@ -16,9 +16,11 @@ class OpenaiAgents(Adapter):
 
     def functions(self, tool: Any) -> Sequence[Callable[..., Any]]:
         called = tool.on_invoke_tool
+        # Some versions of the SDK put an object around the function.
         called = getattr(called, "_invoke_tool_impl", called)
         return [enclosed(called) or called]
 
     def parameters(self, tool: Any) -> Collection[str] | None:
+        # A tool that a user made by hand takes the arguments as one text of JSON.
         made_by_hand = self.functions(tool) == [tool.on_invoke_tool]
         return {"input", "args", "arguments"} if made_by_hand else of_schema(tool.params_json_schema)

@@ -16,6 +16,7 @@ class Smolagents(Adapter):
         return is_a(thing, "smolagents", "Tool")
 
     def functions(self, tool: Any) -> Sequence[Callable[..., Any]]:
+        # A tool of a function is a class whose `forward` wraps it.
         return [inspect.unwrap(tool.forward)]
 
     def parameters(self, tool: Any) -> Collection[str] | None:

@@ -20,8 +20,9 @@ class Spelt(str):
 
 
 SILENCE = Spelt()
+# The most entries of a dict that is kept as a copy.
 FEW = 16
-"""The most entries of a dict that is kept as a copy."""
+# `to_jsonable` changes larger numbers, so only these may stand as they are.
 _NUMBER_MAX = 2**BITS_MAX
 _NUMBER_MIN = -_NUMBER_MAX
 
@@ -30,6 +31,7 @@ def abridge_result(result: Any) -> Any:
     """A result as it is kept for the log: small immutable values as they are, all others as the start of their text."""
     if _is_small(result):
         return result
+    # A copy: the caller may change a dict after it got it.
     if type(result) is dict and len(result) <= FEW and all(map(_is_small, result.values())):
         return result.copy()
     return Spelt(render_brief(result, REPLY_MAX))
@@ -37,6 +39,7 @@ def abridge_result(result: Any) -> Any:
 
 def _is_plain(value: Any) -> bool:
     """True if `to_jsonable` would return the value itself. Most arguments are such, and this costs less."""
+    # By the exact type: a subclass of int or str may print as it likes.
     kind = type(value)
     return kind in ATOMS or (kind is int and _NUMBER_MIN < value < _NUMBER_MAX) or (kind is float and isfinite(value))
 
@@ -45,6 +48,7 @@ def _are_keys(values: Sequence[Any]) -> bool:
     """True if all are texts and whole numbers, and plain."""
     for value in values:
         kind = type(value)
+        # No float: 1.0 would equal 1, which is another argument.
         if kind is not str and (kind is not int or not _NUMBER_MIN < value < _NUMBER_MAX):
             return False
     return True
@@ -83,6 +87,7 @@ class CallRecord:
         self.rolled: Sequence[str] = ()
         self.reply: Any = SILENCE
         """The caller's reply, as `abridge_result` returns it."""
+        # An argument that may change is written down now; all others when the log is read.
         if not UNCHANGING.issuperset(map(type, args)) or (
             kwargs and not UNCHANGING.issuperset(map(type, kwargs.values()))
         ):
@@ -174,9 +179,11 @@ class CallRecord:
 
     def raised(self, error: BaseException) -> None:
         self.ok, self.broken_within = False, self.tool.effect and is_of_fault(error, self.nth)
+        # An end that the lab made (a trial's end) is no failure of the function's.
         self.error = describe_error(error)[:200] if is_foreign(error) else events.CANCELLED
 
     def __getstate__(self) -> tuple[Any, ...]:
+        # A function can seldom be pickled, and a record goes to the process that judges.
         """The parts that the log needs. The function does not go to another process."""
         return (
             self.name, self.names, self.keyed, self.protocol, self.arguments(), self.place, self.ok, self.done,

@@ -15,8 +15,10 @@ from typing import Any
 
 from chaoslab.base.boundary import let_through
 
+# Compared as a text: constants of code are compared by value.
 _HOLD: Any = "the stand-in"
 """The constant of a trampoline in the place of what it calls."""
+# Two folders up: the package's own.
 _ROOT = f"{Path(__file__).resolve().parents[2]}/"
 
 StandIn = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -61,6 +63,7 @@ def swap_code(thing: Any, stand_in: StandIn) -> Iterator[None]:
     if target is None:
         raise TypeError(f"{thing!r} has no code in Python")
     function, owner = target
+    # Before the code is swapped: it is what the stand-in calls.
     real = copy_function(function)
     if owner is None:
         lead: Callable[..., Any] = stand_in(real)
@@ -68,6 +71,7 @@ def swap_code(thing: Any, stand_in: StandIn) -> Iterator[None]:
         lead = _of_owner(owner, real, stand_in(MethodType(real, owner)))
     code, signature = function.__code__, function.__dict__.get("__signature__")
     kind = _kind(function)
+    # Stated, since a trampoline takes anything and frameworks read signatures.
     function.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
     function.__code__ = _trampoline(kind, code, _HOLDS[kind](lead))
     try:
@@ -75,6 +79,7 @@ def swap_code(thing: Any, stand_in: StandIn) -> Iterator[None]:
     finally:
         function.__code__ = code
         del function.__signature__  # type: ignore[attr-defined]
+        # It may have had one before.
         if signature is not None:
             function.__signature__ = signature  # type: ignore[attr-defined]
 
@@ -89,6 +94,7 @@ def by_reference(thing: Any, stand_in: StandIn) -> tuple[Any, Callable[..., Any]
 
 def copy_function(function: FunctionType) -> FunctionType:
     """A function with the same code, names and defaults, which keeps its code when the other's is swapped."""
+    # A new object of the same code: the old one will run the trampoline.
     copy = FunctionType(
         function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
     )
@@ -132,14 +138,18 @@ def _kind(function: FunctionType) -> str:
 
 def _trampoline(kind: str, code: CodeType, hold: Callable[..., Any]) -> CodeType:
     """The trampoline's code under the names and at the place of the function's own."""
+    # Of the same kind, since async functions and generators are known by flags of their code.
     blank: CodeType = _WAYS[kind].__code__
     return blank.replace(
         co_consts=tuple(hold if constant == _HOLD else constant for constant in blank.co_consts),
+        # The count of free variables has to stay, or Python refuses the code.
         co_freevars=code.co_freevars,
+        # Tracebacks and profilers tell the function by these.
         co_name=code.co_name,
         co_qualname=code.co_qualname,
         co_filename=code.co_filename,
         co_firstlineno=code.co_firstlineno,
+        # One line: a trampoline has more instructions than the function's first line.
         co_linetable=_one_line(len(blank.co_code) // 2),
     )
 
@@ -197,6 +207,7 @@ def _of_owner(owner: Any, real: Callable[..., Any], stand_in: Callable[..., Any]
 
     def lead(*args: Any, **kwargs: Any) -> Any:
         first = args[0] if args else None
+        # A class method is called with the subclass.
         if first is owner or (of_class and isinstance(first, type) and issubclass(first, owner)):
             return stand_in(*args[1:], **kwargs)
         return real(*args, **kwargs)
@@ -250,6 +261,7 @@ def strip_lab_frames(error: BaseException) -> BaseException:
             traces.append(trace)
         trace = trace.tb_next
     cleaned: TracebackType | None = None
+    # Built from the end, as each entry holds the next.
     for frame in reversed(traces):
         cleaned = TracebackType(cleaned, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
     return error.with_traceback(cleaned)

@@ -12,10 +12,10 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from chaoslab.seams.functions.references import is_installed
 
+# The attributes in which tool objects keep their function; the first is that of Python's own decorators.
 WAYS = ("__wrapped__", "fn", "func", "method", "function", "_fn", "_func", "_method", "_function")
-"""The attributes in which tool objects keep their function; the first is that of Python's own decorators."""
+# The methods by which frameworks call their tools, also with an underscore or an "a" before them.
 ENTRIES = ("run", "execute", "invoke", "call", "forward", "handle")
-"""The methods by which frameworks call their tools, also with an underscore or an "a" before them."""
 DEPTH = 4
 _NAME = re.compile(r"[A-Za-z_][\w.-]*")
 
@@ -27,12 +27,12 @@ def enclosed(function: Any, depth: int = DEPTH) -> Callable[..., Any] | None:
     if unwrapped is not function:
         return unwrapped
     package, near = _top_package(function), list(_list_closed_over(function))
-    for near_one in near:
-        if _top_package(near_one) != package:
-            inner: Callable[..., Any] = inspect.unwrap(near_one)
+    for candidate_function in near:
+        if _top_package(candidate_function) != package:
+            inner: Callable[..., Any] = inspect.unwrap(candidate_function)
             return inner
-    deeper = (enclosed(near_one, depth - 1) for near_one in near if depth)
-    return next((near_one for near_one in deeper if near_one is not None), None)
+    deeper = (enclosed(candidate_function, depth - 1) for candidate_function in near if depth)
+    return next((candidate_function for candidate_function in deeper if candidate_function is not None), None)
 
 
 def is_object(thing: Any) -> bool:
@@ -92,6 +92,7 @@ def ways_in(thing: Any) -> list[str]:
 def _value(thing: Any, name: str) -> Any:
     """The attribute's value; None if it is one that `__getattr__` makes up, or cannot be read."""
     try:
+        # Static first: `__getattr__` of a mock makes up any attribute.
         inspect.getattr_static(thing, name)
         return getattr(thing, name)
     except Exception:  # noqa: BLE001 - a property of the object's own
@@ -155,11 +156,13 @@ def unasked_parameters(function: Any) -> frozenset[str]:
 def receiver_parameter(function: Any) -> frozenset[str]:
     """The object parameter of a method that is given by its class, as in `Shop.order`."""
     path = getattr(function, "__qualname__", "").split(".")
+    # A function within a function is no method.
     if not inspect.isfunction(function) or len(path) < 2 or path[-2] == "<locals>":
         return frozenset()
     kind: Any = function.__globals__.get(path[0])
     for name in path[1:-1]:
         kind = getattr(kind, name, None)
+    # A static method has no object.
     if isinstance(kind, type) and isinstance(vars(kind).get(path[-1]), staticmethod):
         return frozenset()
     return frozenset(function.__code__.co_varnames[: min(1, function.__code__.co_argcount)])
@@ -172,6 +175,7 @@ def _evaluate_annotation(function: Callable[..., Any], annotation: Any) -> Any:
     unwrapped = inspect.unwrap(function)
     names = getattr(getattr(unwrapped, "__func__", unwrapped), "__globals__", {})
     try:
+        # By typing's own evaluation, which knows aliases and `Annotated`.
         return get_type_hints(SimpleNamespace(__annotations__={"it": annotation}), names, include_extras=True)["it"]
     except Exception:  # noqa: BLE001 - whatever it names, such as a class that only a type checker imports
         return annotation
@@ -181,6 +185,7 @@ def _is_injected(annotation: Any) -> bool:
     if isinstance(annotation, str):
         # the same for an annotation's text
         names = [path.rpartition(".")[2] for path in _NAME_IN_TEXT.findall(annotation)]
+        # A text alone cannot tell the package, so only names that nobody else uses count.
         return any(TYPES.get(name) == "" or (name.startswith(MARKER) and "Annotated" in names) for name in names)
     origin = get_origin(annotation)
     if origin is Annotated:
@@ -198,5 +203,6 @@ def _is_marker(marker: Any) -> bool:
 
 
 def _is_framework_type(name: str, module: str) -> bool:
+    # A name such as Context is everybody's, so its package has to fit.
     packages = TYPES.get(name)
     return packages is not None and (not packages or module.partition(".")[0] in packages.split())

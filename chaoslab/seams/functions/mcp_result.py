@@ -27,6 +27,7 @@ class ToolResult(Returned):
     def __init__(self, data: Mapping[str, Any], schema: Any = None) -> None:
         super().__init__(mcp.result_value(data))
         is_result = mcp.is_result(data)
+        # A question to the client, or a task that was accepted, has no value yet.
         if not is_result:
             self.__dict__["value"] = None
         self.__dict__.update(data=data, ok=not data.get("isError"), done=is_result, schema=schema)
@@ -59,6 +60,7 @@ class ToolResult(Returned):
         return self if fitted == self.value else self.with_value(fitted)
 
     def same_as(self, other: Any) -> bool:
+        # By the whole message: a value may be equal under another error flag.
         return isinstance(other, ToolResult) and bool(other.native == self.native)
 
 

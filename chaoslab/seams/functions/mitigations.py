@@ -13,8 +13,8 @@ from chaoslab.base.identity import canonical
 from chaoslab.base.jsonable import to_jsonable
 from chaoslab.seams.functions.wrapped import WrappedFunction
 
+# The waits of `backoff`: the first, the factor to the next, and the longest, in seconds.
 FIRST_S, FACTOR, WAIT_MAX_S = 1.0, 2.0, 60.0
-"""The waits of `backoff`: the first, the factor to the next, and the longest, in seconds."""
 Called = tuple[str, str]
 """A function's name and the canonical JSON of its arguments."""
 
@@ -37,6 +37,7 @@ class Mitigation:
 
     def inside(self, tool: WrappedFunction) -> WrappedFunction:
         """The function as its service would do it. Remembers what was done."""
+        # A generator's items come later, so its call is never done when it returns.
         if not tool.effect or tool.generates:
             return tool
         function = tool.function
@@ -55,6 +56,7 @@ class Mitigation:
             self.done[key] = await function(*args, **kwargs)
             return self.done[key]
 
+        # Both forms are written out: a sync call led through a coroutine makes a RuntimeError of a StopIteration.
         function_once = wraps(function)(once_async if tool.of_coroutine else once)
         return replace(tool, function=function_once, keyed=self.honours)
 
@@ -105,6 +107,7 @@ class Mitigation:
         return call_async if tool.of_coroutine else call
 
     def _fails(self, tool: WrappedFunction, key: Called, error: BaseException) -> None:
+        # The lab's own ends are no failures of the call.
         let_through(error)
         self.failed[key] = error
         self.tries[tool.name] = self.tries.get(tool.name, 0) + 1
@@ -149,4 +152,5 @@ KINDS: dict[str, type[Mitigation]] = {
 
 
 def _key(tool: WrappedFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Called:
+    # As JSON, so that equal arguments are one call whatever objects they are.
     return tool.name, canonical(to_jsonable([args, kwargs]))

@@ -22,6 +22,7 @@ KINDS: dict[str, tuple[Callable[[str], OSError], str]] = {
     "refused": (ConnectionRefusedError, "connection refused"),
     "reset": (ConnectionResetError, "connection reset"),
     "closed": (ConnectionAbortedError, "closed without an answer"),
+    # With a number, as the real one has: programs look at it.
     "dns": (partial(gaierror, EAI_NONAME), "Name or service not known"),
     "untrusted": (partial(SSLCertVerificationError, 1), "certificate verify failed: certificate has expired"),
 }
@@ -43,6 +44,7 @@ class ToolError(RuntimeError):
         super().__init__(f"{status} {message}")
         self.status, self.message = status, message
 
+    # Two arguments; pickle would call it with the one that its base keeps.
     def __reduce__(self) -> tuple[Any, ...]:
         return ToolError, (self.status, self.message)
 
@@ -58,8 +60,10 @@ def is_of_fault(error: BaseException | None, calls: int) -> bool:
     """True if an exception is that of a fault which was met after this number of calls, or came of it."""
     ids: set[int] = set()
     while error is not None and id(error) not in ids:
+        # Later than this call began: an older fault may be chained to an error by accident.
         if getattr(error, "__dict__", {}).get(_MARK, -1) > calls:
             return True
+        # A cycle of causes is possible in Python.
         ids.add(id(error))
         error = error.__cause__ or error.__context__
     return False
@@ -133,6 +137,7 @@ def _in_words(make: Failed, name: str, status: int, message: str) -> Exception:
 
 def _check_class(make: Any, option: str) -> None:
     try:
+        # Called once now, since it would else fail in the middle of a trial.
         fits = isinstance(make("text"), Exception)
     except BaseException as error:  # noqa: BLE001 - a class's own code may raise anything
         let_through(error)
@@ -146,6 +151,7 @@ def _check_class(make: Any, option: str) -> None:
 # Libraries.
 
 
+# With request and response, as handlers ask for them.
 def _errors_of_httpx(name: str) -> NativeErrors:
     httpx = importlib.import_module(name)
 
@@ -173,6 +179,7 @@ def _errors_of_requests() -> NativeErrors:
     def refused(tool: str, status: int, message: str) -> Exception:
         reply = requests.Response()
         reply.status_code, reply.reason, reply.url = status, message, f"http://{_host_of(tool)}/"
+        # Private: there is no other way to give a Response its body.
         reply._content = message.encode()
         return requests.HTTPError(f"{tool}: {status} {message}", response=reply)
 
@@ -194,6 +201,7 @@ def _errors_of_aiohttp() -> NativeErrors:
     import aiohttp
 
     def at(message: str) -> Any:
+        # The fields that aiohttp's errors print.
         return SimpleNamespace(host=message.partition(":")[0], port=80, ssl=True, is_ssl=False)
 
     def unreached(message: str) -> Exception:
@@ -235,6 +243,7 @@ def _errors_of_urllib() -> NativeErrors:
         "dns": partial(gaierror, EAI_NONAME),
         "untrusted": partial(SSLCertVerificationError, 1),
     }
+    # urllib raises the socket's own errors for the other kinds.
     return NativeErrors({kind: partial(_in_url_error, URLError, cause) for kind, cause in causes.items()}, refused)
 
 

@@ -16,9 +16,8 @@ from functools import cache, lru_cache, partial
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any
 
+# The most objects that the walk visits, nearest first. An agent that holds a data set in memory is not read to its end.
 OBJECTS_MAX = 200_000
-"""The most objects that the walk visits, nearest first. An agent that holds a data set in memory is not read to its
-end."""
 
 Put = Callable[[Any, Any, Any], None]
 Place = tuple[Any, Put | None, Any, Any]
@@ -87,9 +86,11 @@ class References:
         return _top(module) in self._own or module in self._programs or not is_installed(module or "")
 
     def _walk(self) -> None:
+        # Neither itself nor the stand-ins, which hold the real things.
         visited = {id(self), *(id(stand_in) for _, stand_in in self._pairs)}
         changed: set[int] = set()
         alive: list[Any] = []  # the id of an object that died could be used again
+        # Breadth first, so that what is near is seen before the bound.
         queue = deque(self._roots)
         while queue and len(visited) < OBJECTS_MAX:
             thing = queue.popleft()
@@ -102,6 +103,7 @@ class References:
                     continue
                 if id(value) not in visited:
                     queue.append(value)
+                # A tuple is looked at even if it is none of those sought: one may be in it.
                 if put is None or not (kind in _REMADE or id(value) in self._by_id):
                     continue
                 if (new := self._stand_in(value)) is value:
@@ -129,6 +131,7 @@ def _reader_of(kind: type) -> Reader:
     its class, and the methods of Python's own containers, since a subclass may override its own."""
     if issubclass(kind, _ATOMS) or kind is ModuleType:
         return _read_nothing
+    # In order: a subclass of dict is read as one.
     for above, read in _READERS:
         if issubclass(kind, above):
             return read
@@ -149,6 +152,7 @@ def _read_ordered(plain: Any, thing: Any, _: Follows) -> list[Place]:
     return [(thing, plain.__setitem__, at, value) for at, value in enumerate(values) if id(type(value)) not in _PLAIN]
 
 
+# Python's own iterator: a subclass may have its own.
 def _read_closed(plain: Any, thing: Any, _: Follows) -> list[Place]:
     return [(None, None, None, value) for value in plain.__iter__(thing) if id(type(value)) not in _PLAIN]
 
@@ -165,6 +169,7 @@ def _read_partial(call: partial[Any], _: Follows) -> list[Place]:
 
 
 def _read_class(cls: type, follows: Follows) -> list[Place]:
+    # Of a library's class only instances hold something of the user's.
     if not follows(cls.__module__):
         return []
     attributes: list[Place] = [(cls, type.__setattr__, name, value) for name, value in list(vars(cls).items())]
@@ -178,6 +183,7 @@ def _read_function(function: FunctionType, follows: Follows) -> list[Place]:
         _fixed_place(function.__kwdefaults__),
         *_read_attributes(function.__dict__),
     ]
+    # A library's function names no function of the user's.
     if follows(function.__module__):
         places += _read_globals(function.__globals__, _names(function.__code__), follows)
     return places
@@ -194,6 +200,7 @@ def _read_globals(names: dict[str, Any], names_wanted: frozenset[str], follows: 
     runs."""
     modules: set[int] = set()
     todo = [names]
+    # A module imported within the function is reached by its name only.
     imported = [loaded for name in names_wanted if isinstance(loaded := sys.modules.get(name), ModuleType)]
     todo += [vars(module) for module in imported if follows(module.__name__)]
     while todo:
@@ -211,6 +218,7 @@ def _read_globals(names: dict[str, Any], names_wanted: frozenset[str], follows: 
 def _names(code: CodeType) -> frozenset[str]:
     """Every name that the code mentions: globals, attributes and imports, also of the functions in it."""
     inner = [_names(constant) for constant in code.co_consts if isinstance(constant, CodeType)]
+    # The last part of a dotted import is the name that the code goes on with.
     return frozenset(code.co_names).union((name.rpartition(".")[2] for name in code.co_names), *inner)
 
 
@@ -228,6 +236,7 @@ def _read_instance(slots: list[MemberDescriptorType], cached: bool, thing: Any, 
         attributes = None
     places: list[Place] = []
     if cached:
+        # `functools.cache` keeps its function in its attributes.
         places += _read_attributes(attributes)
     elif type(attributes) is dict:
         places.append(_fixed_place(attributes))
@@ -252,6 +261,7 @@ def _set_slot(thing: Any, slot: MemberDescriptorType, value: Any) -> None:
 
 def _set_part(thing: partial[Any], name: str, value: Any) -> None:
     parts = {"func": thing.func, "args": thing.args} | {name: value}
+    # A partial's attributes are read-only.
     partial.__setstate__(thing, (*parts.values(), thing.keywords, thing.__dict__))  # type: ignore[attr-defined]
 
 
@@ -286,5 +296,6 @@ def is_installed(module: str) -> bool:
     user's."""
     if _top(module) in sys.stdlib_module_names or _top(module) == _LAB:
         return True
+    # Some modules have no file, as those that were made by hand.
     file: str = getattr(sys.modules.get(module), "__file__", None) or ""
     return "site-packages" in file or "dist-packages" in file or file.startswith(_STANDARD)

@@ -31,8 +31,8 @@ from chaoslab.seams.functions.mitigations import Mitigation
 from chaoslab.seams.functions.native_errors import PYTHON, NativeErrors, mark_of_fault
 from chaoslab.seams.functions.wrapped import Form, Returned, WrappedFunction
 
+# The most calls in a row, by default, that an agent may make while no virtual time passes.
 CALLS_MAX = 10_000
-"""The most calls in a row, by default, that an agent may make while no virtual time passes."""
 UNPACED = sys.maxsize
 
 
@@ -52,14 +52,17 @@ class _Noted:
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         book, call = self.book, self.made
+        # Its agent was killed: its end stands in the log already.
         if call.cut:
             return
         if error is not None:
             if call.ok:
                 call.raised(error)
+            # After the answer a cancelled call is open: nobody gave it up.
             if book.over and call.error == CANCELLED:
                 call.error = OPEN
         if call.request is not None and not call.late:  # else its events are made as they are noted
+            # Other threads of the trial may be numbering theirs.
             with self.numbering:
                 call.ended(book.requests)
         book.note_part(call, "end")
@@ -106,6 +109,7 @@ class FunctionSeam:
 
     def end_open(self, book: TrialLog) -> None:
         """Ends the calls that are under way, whose agent was killed."""
+        # Ended in the log only; their threads are never run again.
         for made in book.open_parts():
             if isinstance(made, CallRecord):
                 made.ok, made.error, made.cut = False, made.error or CANCELLED, True
@@ -115,6 +119,7 @@ class FunctionSeam:
     def stand_in(self, tool: WrappedFunction) -> Callable[..., Any]:
         """Returns a wrapper with the function's signature; async if the function is."""
         original = tool
+        # Of the original: what the agent calls has its signature, whatever the mitigation makes of it.
         if self.mitigation is not None:
             tool = self.mitigation.inside(tool)
         make = {"sync": self._wrap_generator, "async": self._wrap_async_generator}.get(tool.generates)
@@ -123,6 +128,7 @@ class FunctionSeam:
         wrapper = make(tool)
         if self.mitigation is not None:
             wrapper = self.mitigation.around(original, wrapper)
+        # Outermost, so that a call waits before anything of it is noted.
         return functools.wraps(original.function)(self._wrap_in_turn(tool, wrapper) if self._ordered else wrapper)
 
     def _wrap_in_turn(self, tool: WrappedFunction, wrapper: Callable[..., Any]) -> Callable[..., Any]:
@@ -156,6 +162,7 @@ class FunctionSeam:
                     return attempt.result(*at_once(attempt.run()))
                 result = function(*args, **kwargs)
                 call.replied(result)
+                # A result that says that the tool failed, or goes on working, is no effect yet.
                 if effect and call.ok and call.done:
                     book.note_part(call, "effect")
                 return result
@@ -178,6 +185,7 @@ class FunctionSeam:
                     return attempt.result(*await attempt.run())
                 result = await function(*args, **kwargs)
                 call.replied(result)
+                # A service that notes the effect itself must not be doubled.
                 if effect and call.ok and call.done and not (tool.served and tool.name in book.served):
                     book.note_part(call, "effect")
                 return result
@@ -193,6 +201,7 @@ class FunctionSeam:
         return stand_in
 
     def _wrap_async_generator(self, tool: WrappedFunction) -> Callable[..., Any]:
+        # In a coroutine, as `_wrap_coroutine` awaits what it wraps.
         async def generate(*args: Any, **kwargs: Any) -> Any:
             return tool.function(*args, **kwargs)
 
@@ -216,11 +225,13 @@ class FunctionSeam:
         with self._numbering:
             number, attempt, _ = call.place or call.place_among(book.requests, call.began_s)
             occasion = memory.occasion(call.name, call.name, number, attempt, changes=call.tool.effect)
+            # Only if a trigger asks for it, as most plans have none that does.
             if reach.timed:
                 occasion.elapsed_s = self.clock.monotonic() - book.origin
             if reach.reads:
                 occasion.arguments = call.arguments()
             decisions = memory.decide(reach, occasion)
+        # Also without a hit, if a trigger may look back at what this call was answered.
         if decisions.hit or self.plan.looks_back:
             return _Attempt(self, book, call, reach, decisions)
         call.rolled = decisions.asked
@@ -252,6 +263,7 @@ class Wrapping:
     ) -> Callable[..., Any]:  # fmt: skip
         """The stand-in of a function. `real` does what it did before; `hidden` are the parameters that its framework
         fills in. `errors` hold unless others were asked for."""
+        # Those of the user go first: the framework's are only what it usually raises.
         errors = errors if self.errors is PYTHON else self.errors
         hidden = hidden | self.ignored
         return self.seam.stand_in(
@@ -318,6 +330,7 @@ class _Attempt(Attempt):
                 self._kill(self.call)
             error = failure.native
             if error is None:
+                # Numbered by the calls so far, by which a failure of a tool within is told to be a fault's.
                 error = mark_of_fault(self.tool.errors.failed(self.tool.name, failure.kind), self.book.calls)
             try:
                 raise error
@@ -348,6 +361,7 @@ class _Attempt(Attempt):
         self.sent = call
         args, kwargs = self.made.args, self.made.kwargs
         if call.value is not self.call.value:
+            # By name: a story knows arguments by their parameters.
             args, kwargs = (), self.tool.given_again(args, kwargs, call.value)
         try:
             result = self.tool.function(*args, **kwargs)
@@ -355,9 +369,11 @@ class _Attempt(Attempt):
                 result = await result
         except BaseException as error:  # noqa: BLE001 - whatever it is, the caller gets it
             let_through(error)
+            # `from None`: the failure is the lab's form, and must not show in the user's traceback.
             raise Failure("raised", native=error) from None
         reply = self.tool.returned(result)
         served = self.tool.served and self.tool.name in self.book.served
+        # As on the plain way above.
         if self.tool.effect and reply.ok and reply.done and not served:
             text = abridge_result(reply.value)
             reply_text = text if isinstance(text, Spelt) else render_brief(text, REPLY_MAX)
@@ -372,6 +388,7 @@ class _Attempt(Attempt):
         if reply or failure or not (self.book.answered and self.book.over):  # else nobody has seen an end of it
             self.observed(reply, failure)
         is_own = isinstance(reply, Returned)
+        # A reply of the lab's own is right by its status.
         right = reply.ok if isinstance(reply, Returned) else reply is not None and reply.status < 400
         record.ok = right and not self.left
         record.done = getattr(reply, "done", True)

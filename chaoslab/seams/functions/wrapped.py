@@ -26,6 +26,7 @@ class Returned(Reply):
     """The protocol in which the function is called, if logs tell it."""
 
     def __init__(self, result: Any) -> None:
+        # Past the frozen dataclass, and without its checks: one for each call.
         self.__dict__.update(status=200, headers={}, body=b"", stream=None, pipes=(), value=result)
 
     def with_value(self, value: Any) -> Reply:
@@ -37,6 +38,7 @@ class Returned(Reply):
         return cls(value)
 
     def same_as(self, other: Reply | None) -> bool:
+        # By identity first, as a value's own equality may be costly, or raise.
         return isinstance(other, Returned) and (other.value is self.value or bool(other.value == self.value))
 
     @property
@@ -81,6 +83,7 @@ class WrappedFunction:
             parameters = self._signature.parameters.values()
             if all(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters):
                 names = tuple(p.name for p in parameters)
+        # Frozen: the only way to set a field that is worked out.
         object.__setattr__(self, "names", names)
 
     @functools.cached_property
@@ -96,12 +99,15 @@ class WrappedFunction:
 
     def answered_with(self, value: Any) -> Returned:
         """A result that a story makes, in the type that the function is annotated to return, where that is plain."""
+        # Annotations may be texts, if their evaluation was put off.
         noted = self._signature.return_annotation if self._signature is not None else inspect.Signature.empty
         name = noted if isinstance(noted, str) else str(getattr(noted, "__name__", noted))
         match name:
             case "str" if not isinstance(value, str):
+                # A tool that returns text gets text: JSON is what most would have made.
                 value = json.dumps(value, ensure_ascii=False, default=str)
             case "bool" if not isinstance(value, bool):
+                # True, as most such tools say that it was done.
                 value = True
             case "None" | "NoneType":
                 value = None
@@ -118,6 +124,7 @@ class WrappedFunction:
     def _keeper(self) -> str:
         """The object parameter of a method that has no other one: its arguments are the object's fields. Else empty."""
         parameters = [] if self._signature is None else [n for n in self._signature.parameters if n not in self.hidden]
+        # Only without other parameters: else the object is no arguments.
         return "" if parameters else "".join(receiver_parameter(self.function))
 
     def arguments(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -137,6 +144,7 @@ class WrappedFunction:
         passed = self.passed_along(args, kwargs)
         if self._keeper not in passed:
             return {**passed, **arguments}
+        # A copy: the object belongs to the caller.
         keeper = copy(passed[self._keeper])
         for name, value in arguments.items():
             object.__setattr__(keeper, name, value)  # it may be frozen
@@ -162,6 +170,7 @@ class WrappedFunction:
             kind = self._signature.parameters[name].kind
             if kind is inspect.Parameter.VAR_KEYWORD:
                 values |= value
+            # No empty tuple, so that equal calls stay equal.
             elif kind is not inspect.Parameter.VAR_POSITIONAL or value:
                 values[name] = value
         return values
@@ -171,6 +180,7 @@ def fields_of(thing: Any) -> dict[str, Any]:
     """The arguments that an object keeps: the fields that its class declares; else the attributes with the names of its
     class's parameters, but for values that may change."""
     kind: Any = type(thing)
+    # Declared fields first; attributes may be anything.
     if dataclasses.is_dataclass(kind):
         return {field.name: getattr(thing, field.name) for field in dataclasses.fields(kind)}
     declared = getattr(kind, "model_fields", None) or getattr(kind, "__struct_fields__", None)
@@ -180,5 +190,6 @@ def fields_of(thing: Any) -> dict[str, Any]:
         names = inspect.signature(kind).parameters
     except (TypeError, ValueError):
         return {}
+    # `thing` itself for one that is missing, which is no constant and so left out.
     attributes = {name: getattr(thing, name, thing) for name in names}
     return {name: value for name, value in attributes.items() if type(value) in UNCHANGING}

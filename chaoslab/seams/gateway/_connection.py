@@ -25,16 +25,16 @@ from chaoslab.seams.services.seam import ServiceAttempt
 from chaoslab.seams.services.wire_bytes import WireBytes
 from chaoslab.wire.http1 import BODILESS, BODY_MAX, HEAD_MAX, HOP_BY_HOP, READ_MAX, render_chunk, render_head
 
+# The value of SO_LINGER with which a connection ends in a reset.
 AT_ONCE = struct.pack("ii", 1, 0)
-"""The value of SO_LINGER with which a connection ends in a reset."""
+# A body of at most so many bytes is waited for so long before its head is passed on, in seconds.
 SMALL_MAX, FIRST_S = 1 << 16, 0.05
-"""A body of at most so many bytes is waited for so long before its head is passed on, in seconds."""
+# The time from the end of a client's own direction until it has left, in seconds: some end theirs with the request, and
+# still take the answer.
 LEFT_S = 0.25
-"""The time from the end of a client's own direction until it has left, in seconds: some end theirs with the request,
-and still take the answer."""
+# The exchanges under way at once from which on requests to this machine, or a proxy, bear the gateway's mark: one that
+# has passed through many gateways, or one many times, may never end.
 MANY = 16
-"""The exchanges under way at once from which on requests to this machine, or a proxy, bear the gateway's mark: one that
-has passed through many gateways, or one many times, may never end."""
 _CLOSES = 0x8
 """The first half byte of the frame that ends a WebSocket."""
 
@@ -56,6 +56,8 @@ class Connection(RequestHandler):
     __slots__ = ("exchange", "left", "upstreams")
 
     def __init__(self, server: web.Server) -> None:
+        # Bodies as they come, on 256 KiB at a time: with less, 2 MB up and down stopped and started the reading 16
+        # times.
         super().__init__(
             server, loop=asyncio.get_running_loop(), auto_decompress=False, read_bufsize=READ_MAX,
             max_line_size=HEAD_MAX, max_field_size=HEAD_MAX, max_headers=FIELDS_MAX,
@@ -86,6 +88,8 @@ class Connection(RequestHandler):
     def data_received(self, data: bytes) -> None:
         """Tells who reads a body that it is no HTTP any more."""
         super().data_received(data)
+        # aiohttp keeps a broken request as a message with its error, and leaves the reader of the body before it
+        # waiting.
         if self._messages and (error := getattr(self._messages[-1][0], "exc", None)) is not None:
             request = self._current_request
             bodies = [body for _, body in self._messages][:-1] + ([request.content] if request is not None else [])
@@ -98,7 +102,9 @@ class Connection(RequestHandler):
         if self.ssl_context is not None:  # TLS knows no half of a connection
             return None
         request, waiter = self._current_request, self._waiter
+        # Idle: no request was ever begun, or the handler waits for the next one.
         idle = not self._request_count if waiter is None else not waiter.done()
+        # With a body on its way there is nothing to answer yet, so the client has left.
         if idle or self._payload_parser is not None or (request is not None and not request.content.is_eof()):
             return None
         self.left = True
@@ -111,6 +117,7 @@ class Connection(RequestHandler):
     ) -> web.StreamResponse:
         """Answers what is no HTTP, in one line. Any other error is the lab's own."""
         if message is None:
+            # Its log has the traceback; the client gets the end of its connection and no words of the lab's.
             self.logger.exception("the gateway failed", exc_info=exc)
             self.force_close()
         else:
@@ -125,6 +132,7 @@ class Connection(RequestHandler):
     def reset(self) -> None:
         """Ends it without a word, as a process that dies does: its client reads a reset."""
         if self.transport is not None:
+            # Linger 0: the kernel sends RST in place of FIN, as when a process dies.
             self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
             self.transport.abort()
 
@@ -183,6 +191,7 @@ class Exchange:
     async def run(self, attempt: ServiceAttempt) -> bool:
         """Answers the request; False if the connection is over."""
         self._attempt, self._line.exchange = attempt, self
+        # The client may have left while its body was read, before there was an attempt to tell.
         if self._line.transport is None:
             self.gone()
         elif self._line.left:
@@ -190,18 +199,20 @@ class Exchange:
         failure_kind: str | None = None
         goes_on = False
         try:
-            goes_on = await self._answered(attempt)
+            goes_on = await self._answer_request(attempt)
         except Failure as failure:
             failure_kind = failure.kind
         except OSError:
             failure_kind = "left"
         # A fault of silence: the line stays open until the client gives up, or nobody could wait any longer.
+        # Not for one that gave up, or that its trial's end took away: nobody is left to wait for.
         if failure_kind == "timed_out" and not self._lapsed and not self._gone:
             await self.wait(self._gateway.seam.timeout_s)
-        self._gateway.ended(attempt, self._seen("left" if failure_kind == "timed_out" else failure_kind))
+        self._gateway.ended(attempt, self._view_end("left" if failure_kind == "timed_out" else failure_kind))
         if self._leaving is not None:
             self._leaving.cancel()
         if self._upstream is not None:
+            # `clean` alone allows a kept connection: what is left of an answer would be read as the next one.
             clean = self._answer is not None and self._answer.clean
             goes_on = await self._upstream.done(clean=clean) and goes_on
         if failure_kind == "reset":
@@ -212,10 +223,12 @@ class Exchange:
         del self._attempt  # circles would wait for the collector, which costs a tenth of a request
         return goes_on
 
-    async def _answered(self, attempt: ServiceAttempt) -> bool:
+    async def _answer_request(self, attempt: ServiceAttempt) -> bool:
         ready: bytes | None = None
+        # With `rest` the body is too large to be read whole, so no story could be told on it.
         if attempt.hit and self.rest is None:
             started, parts = await attempt.played()
+            # The status line of WSGI: three digits, and a reason that is not passed on.
             status, self._wire = int(started[0][0][:3]), attempt.wire(self._send_piece)
             if self._wire is not None:
                 self._bodies = deque()
@@ -228,6 +241,7 @@ class Exchange:
             wait = answer.measured or attempt.message is not None
             ready = await answer.begin(attempt.taking(started), wait=wait)
         upstream_answer = self._answer
+        # The service's own words only for its own status: a story may have changed that.
         reason = (
             upstream_answer.reason
             if upstream_answer is not None and upstream_answer.status == status
@@ -245,8 +259,10 @@ class Exchange:
         assert service is not None
 
         async def ask() -> None:
+            # OSError: the client has gone, which the other direction notices too.
             with suppress(OSError):
                 while piece := await stream.readany():
+                    # A WebSocket that says goodbye ends in order, whoever closes the connection first.
                     self._said_goodbye = self._said_goodbye or piece[0] & 0xF == _CLOSES
                     if service.transport is None:
                         return
@@ -256,6 +272,7 @@ class Exchange:
 
         asking = asyncio.ensure_future(ask())
         try:
+            # `and False`: after a WebSocket no HTTP comes on this connection.
             return await self._sent(status, fields, reason, ready or b"", parts) and False
         finally:
             asking.cancel()
@@ -271,11 +288,14 @@ class Exchange:
         fields, closes, measured = list[tuple[str, str]](), self._closes, False
         for field in answer_fields:
             name = field[0].lower()
+            # The seam says so where the next connection is to be refused.
             closes = closes or (name == "connection" and field[1] == "close")
             measured = measured or name == "content-length"
+            # Fields of one connection stay on it; of an upgrade they are what is agreed on.
             if upgraded or name not in HOP_BY_HOP:
                 fields.append(field)
         bodiless = method == "HEAD" or status in BODILESS
+        # HTTP/1.0 knows no chunks, so the end of the connection has to mark the end of the body.
         chunked = not measured and not bodiless and not self._old and not upgraded
         self._tail = len(b"\r\n") if chunked else 0
         if chunked:
@@ -287,6 +307,7 @@ class Exchange:
         head = render_head(f"HTTP/1.1 {status} {reason}", self._rewriting.answered(fields))
         self._head = len(head)
         self._told = status, answer_fields, []
+        # A stream is seen part by part: its first and last byte, and its longest silence.
         if upgraded or in_parts(answer_fields):
             self._stream = StreamView(self._attempt.began_s, make_cutter(status, answer_fields))
         write = self._send if self._wire is None else self._write
@@ -302,6 +323,7 @@ class Exchange:
                 await write(render_chunk(piece) if chunked else piece, piece)
         if chunked:
             await write(b"0\r\n\r\n", b"")
+        # No length tells the reader of the end here, so the end of the connection goes over the wire as well.
         elif self._wire is not None and (upgraded or not measured):
             await self._wire.end()
         return not closes
@@ -311,6 +333,7 @@ class Exchange:
         assert self._wire is not None
         self._given += len(data)
         if body:
+            # The chunk's line end behind the part is not of the body.
             end = self._given - self._tail
             self._bodies.append((end - len(body), end))
         await self._wire.send(data)
@@ -318,6 +341,7 @@ class Exchange:
     async def _send_piece(self, piece: bytes) -> None:
         """Sends a piece that came over the wire."""
         at, body = self._size, b""
+        # The wire cuts anywhere, so each piece is laid over the places of the body's parts.
         while self._bodies and self._bodies[0][0] < at + len(piece):
             begin, end = self._bodies[0]
             body += piece[max(0, begin - at) : end - at]
@@ -328,6 +352,7 @@ class Exchange:
 
     async def _send(self, data: bytes, body: bytes) -> None:
         line = self._line.transport
+        # As the system would have it, so that one kind of error means a client that has gone.
         if line is None or line.is_closing():
             self._gone = True
             raise ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET))
@@ -349,12 +374,14 @@ class Exchange:
         if self._stream is not None and body:
             self._stream.took(body, self._attempt.clock.monotonic())
 
-    def _seen(self, error: str | None) -> ClientEnd:
+    def _view_end(self, error: str | None) -> ClientEnd:
         """The end of the exchange on the client's side."""
         answer = None
+        # Only if the whole head went out: of less the client has no answer.
         if self._told is not None and self._size >= self._head > 0:
             status, fields, parts = self._told
             answer = status, fields, b"".join(parts)
+        # A client that says goodbye and then goes has not given up.
         if error == "left" and self._said_goodbye:
             error = None
         waited, streamed = error == "left", None
@@ -372,18 +399,18 @@ class Exchange:
         if self._leaving is None:
             if not self._attempt.over:
                 self._attempt.waited()
-            self._leaving = asyncio.get_running_loop().call_later(LEFT_S, self._gave_up)
+            self._leaving = asyncio.get_running_loop().call_later(LEFT_S, self._end_given_up)
 
     def gone(self) -> None:
         """Takes the end of the client's connection."""
         self._gone = True
         if self._upstream is not None:
             self._upstream.leave()
-        self._gave_up()
+        self._end_given_up()
 
-    def _gave_up(self) -> None:
+    def _end_given_up(self) -> None:
         """Ends the attempt, since its client has left. Its service may do its work all the same."""
-        self._gateway.ended(self._attempt, self._seen("left"))
+        self._gateway.ended(self._attempt, self._view_end("left"))
         self._given_up = True
         if self._left is not None:
             self._left.set()
@@ -408,12 +435,13 @@ class Exchange:
             if not whole.done():
                 whole.set_result(known) if error is None else whole.set_exception(error)
 
-        def answered(_: object) -> None:
+        def take_answer(_: object) -> None:
             """Takes the beginning of the answer, or its failure, which is the client's if that has gone."""
             end(b"", None if self._line.transport is not None else ConnectionResetError())
 
         async def rest() -> bytes | None:
             nonlocal first
+            # An upload's first part may have been read above already.
             try:
                 part, first = first or await content.readany(), b""
             except Exception as error:
@@ -430,7 +458,7 @@ class Exchange:
 
         leave_out = "" if request.header(b"content-type") else "accept-encoding"  # it may be anybody's
         self._asking = asyncio.ensure_future(self._ask(request, b"", rest, leave_out))
-        self._asking.add_done_callback(answered)
+        self._asking.add_done_callback(take_answer)
         try:
             return await whole
         except BaseException:
@@ -440,6 +468,7 @@ class Exchange:
     def give_up(self) -> None:
         """Ends a request that was passed on, and of which there is no attempt."""
         if self._asking is not None and self._upstream is not None:
+            # The connection goes with it: half a request was sent there.
             self._asking.cancel()
             self._upstream.close()
 
@@ -447,6 +476,7 @@ class Exchange:
         """The service's answer to a request without the field `leave_out`."""
         line, route, shared = self._line, self._route, self._gateway
         upstream = line.upstreams.get(route)
+        # For this client alone: the ends of its connections mean something to the service.
         if upstream is None:
             proxy = proxy_for(route, shared.environment)
             upstream = line.upstreams[route] = Upstream(route, shared.timeout_s, shared.hasty, proxy)
@@ -470,18 +500,21 @@ class Exchange:
         else:
             # whoever reads the answer wants it unpacked
             is_read = attempt.hit or attempt.of_model or attempt.message is not None
+            # By identity first: comparing a body of megabytes costs more than all else here.
             same = self.rest is not None or request.body is self.body or request.body == self.body
             body = self.body if same else request.body
             self._answer = await self._ask(request, body, self.rest, "accept-encoding" if is_read else "")
         # The trial may end while its service is at work; the answer belongs to no trial then.
         if attempt.book is not self._gateway.seam.book:
             raise OSError("the trial has ended")
+        # It may have gone while the service was asked, when there was no upstream to tell.
         if (line.left or line.transport is None) and self._upstream is not None:
             self._upstream.leave()
         return self._answer
 
     async def wait(self, delay_s: float) -> bool:
         """Waits until the time is over, or the client has left, which is True."""
+        # The client may have left before anybody waited for it.
         if not self._given_up:
             self._left = self._left or asyncio.Event()
             with suppress(asyncio.TimeoutError):

@@ -11,6 +11,7 @@ from chaoslab.wire.http1 import Fields
 
 _ADDRESSES = frozenset({"location", "content-location"})
 _REWRITTEN = _ADDRESSES | {"refresh", "set-cookie"}
+# Browsers take a comma as well as a semicolon, quotes or none, and the word `url` may be missing.
 _REFRESH = re.compile(r"(\s*[0-9.]*\s*[;,]\s*(?:url\s*=\s*)?)(['\"]?)(.*?)\2\s*", re.IGNORECASE)
 
 
@@ -25,6 +26,7 @@ class Rewriting:
 
     def answered(self, fields: Fields) -> Fields:
         """The fields of an answer as the client gets them."""
+        # On the gateway's own port with the service's address, as behind the proxy, nothing has to change.
         if self._own == self._route.url:
             return fields
         return [
@@ -40,6 +42,7 @@ class Rewriting:
         if name != "set-cookie":
             return (self._rewrite_field(name, value),)
         secure = value.lstrip().lower().startswith(("__host-", "__secure-"))
+        # `fromkeys` drops the second where both are alike.
         return dict.fromkeys((self._cookie(value, secure=secure), self._cookie(value)))
 
     def _rewrite_field(self, name: str, value: str) -> str:
@@ -51,18 +54,22 @@ class Rewriting:
 
     def address(self, url: str) -> str:
         """The address at the gateway for one at a service; itself if it leads elsewhere."""
+        # A URL that nothing can parse is the service's to send.
         try:
             parts = urlsplit(url)
             host, port = parts.hostname, parts.port
         except ValueError:
             return url
         if not host:
+            # Relative to the path that was asked for, which the gateway has kept.
             if not url.startswith("/"):
                 return url
             path = self._path(self._route, url)
             return url if path is None else urlsplit(self._own).path + path
         scheme = parts.scheme or self._route.scheme
+        # The route itself first: two routes may lead to one host, and the client should stay on its own.
         for route in (self._route, *self._routes.values()):
+            # A service behind loopback may call itself by any of its names.
             same = host == route.host or (is_near(host) and route.near)
             if not same or scheme != route.scheme or (port or PORTS[scheme]) != route.port:
                 continue
@@ -85,12 +92,15 @@ class Rewriting:
         for attribute in attributes:
             name, equals, text = attribute.partition("=")
             key = name.strip().lower()
+            # A domain of the service: from the gateway's host a client would refuse it.
             if key == "domain" or (key == "secure" and self._route.scheme == "https" and not secure):
                 continue
+            # `__Host-` demands Path=/ (RFC 6265bis), so such a cookie keeps it.
             if key == "path" and text.strip().startswith("/") and not pair.lstrip().lower().startswith("__host-"):
                 path, base = text.strip(), self._route.base
                 inner = self._path(self._route, path)
                 if inner is None:
+                    # A cookie for a path above the route's own is for all of the route.
                     inner = "" if (base + "/").startswith(path.rstrip("/") + "/") else path
                 attribute = f"{name}{equals}{(urlsplit(self._own).path + inner).rstrip('/') or '/'}"
             parts.append(attribute)

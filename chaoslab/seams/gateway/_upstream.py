@@ -39,8 +39,8 @@ from chaoslab.seams.services.messages import UPGRADED
 from chaoslab.seams.services.seam import Take as Taking
 from chaoslab.wire.http1 import CHUNKED, HEAD_MAX, HOP_BY_HOP, PART_MAX, READ_MAX, Fields, render_chunk, render_head
 
+# The time within which a service that keeps its connections does not close one, in seconds.
 HASTY_S = 1.0
-"""The time within which a service that keeps its connections does not close one, in seconds."""
 FIELDS_MAX = 1000
 """The most fields of a head."""
 Take = Callable[[], Awaitable[bytes | None]]
@@ -51,6 +51,7 @@ _ERRORS = (OSError, ClientError, http_exceptions.HttpProcessingError, asyncio.Ti
 
 
 @cache
+# Read once in a process: the certificates take 50 ms.
 def _context() -> ssl.SSLContext:
     return ssl.create_default_context()
 
@@ -66,6 +67,7 @@ class _Protocol(ResponseHandler):
     """True if what it reads next are answers to HEAD; None before the first."""
     at_head = False
     """True until the head of an answer has come."""
+    # Once a connection: a new poll for each request was a part of its cost.
     _coming: select.poll | None = None
     _due_s = inf
     _watch: asyncio.TimerHandle | None = None
@@ -73,18 +75,19 @@ class _Protocol(ResponseHandler):
     def _reschedule_timeout(self) -> None:
         if self._read_timeout:
             self._due_s = self._loop.time() + self._read_timeout
+            # One timer that looks whether it is due costs less than to cancel one for each part.
             if self._watch is None:
-                self._watch = self._loop.call_at(self._due_s, self._looked)
+                self._watch = self._loop.call_at(self._due_s, self._check_silence)
 
     def _drop_timeout(self) -> None:
         self._due_s = inf
 
-    def _looked(self) -> None:
+    def _check_silence(self) -> None:
         self._watch = None
         if self._loop.time() >= self._due_s:
             self._on_read_timeout()
         elif self._due_s < inf:
-            self._watch = self._loop.call_at(self._due_s, self._looked)
+            self._watch = self._loop.call_at(self._due_s, self._check_silence)
 
     def over(self) -> bool:
         """True if the service has closed its kept connection, or says something that nobody asked for. The loop may
@@ -92,16 +95,19 @@ class _Protocol(ResponseHandler):
         if self.transport is None or not self.is_connected():
             return True
         if self._coming is None:
+            # Under TLS bytes may come that are no answer, such as a session ticket.
             if self.transport.get_extra_info("ssl_object"):
                 return False
             self._coming = select.poll()
             self._coming.register(self.transport.get_extra_info("socket"), select.POLLIN)
+        # 0: it only looks.
         return bool(self._coming.poll(0))
 
     def data_received(self, data: bytes) -> None:
         """Takes a head apart from what comes with it. Of a service that sends more than its Content-Length aiohttp's
         reader forgets what it was given together with what is too much; as it is, the answer passes and the rest is
         left, as by other clients and proxies."""
+        # 4 is the length of the blank line, so 3 is what a miss gives.
         if self.at_head and (end := data.find(b"\r\n\r\n") + 4) > 3:
             self.at_head = False
             if end < len(data):
@@ -113,9 +119,11 @@ class _Protocol(ResponseHandler):
         """A service may have answered before it broke off what was being sent to it, so that is read first."""
         self.lost = exc
         self._coming = None
+        # A timer that lives on would keep the connection's objects.
         if self._watch is not None:
             self._watch.cancel()
         if exc is not None and self.transport is not None and not self.transport.get_extra_info("ssl_object"):
+            # A copy of the socket, since asyncio closes its own here.
             with suppress(OSError, ValueError), self.transport.get_extra_info("socket").dup() as line:
                 line.setblocking(False)
                 while data := line.recv(PART_MAX):
@@ -162,24 +170,29 @@ class Upstream:
         head = build_head(self.route, method, target, fields, length)
         if self._proxy.hostname and self.route.scheme == "http":
             first, rest_of_head = head.split(b"\r\n", 1)
+            # A proxy for plain HTTP wants the whole address in the first line (RFC 9112, section 3.2.2).
             absolute = first.replace(b" ", b" http://" + self.route.authority.encode(), 1)
             head = absolute + b"\r\n" + render_head("", credentials(self._proxy))[2:-2] + rest_of_head
+        # At most twice: a second failure is on a new connection, and so not stale.
         while True:
             is_kept = False
             try:
-                is_kept = await self._connected()
-                return await self._asked(method, head, body, rest, chunked=length == CHUNKED)
+                is_kept = await self._ensure_connection()
+                return await self._exchange(method, head, body, rest, chunked=length == CHUNKED)
             except _ERRORS as error:
                 self.close()
+                # With a rest that was read already the request could not be sent once more.
                 stale = is_kept and rest is None and isinstance(error, _LOST)
                 if stale:  # the service has closed the kept connection meanwhile
                     self._closed_by_service()
+                # A client should not repeat an unsafe request by itself (RFC 9110, section 9.2.2).
                 if not stale or method not in SAFE:  # it may have done the work
                     return self._describe_failure(error)
 
-    async def _connected(self) -> bool:
+    async def _ensure_connection(self) -> bool:
         """Makes a connection unless there is one, which is True."""
         loop, route = asyncio.get_running_loop(), self.route
+        # Closed by the service, or about to be: what is sent there would be lost.
         if self.protocol is not None and (self.protocol.should_close or self.protocol.over()):
             self._closed_by_service()
             self.close()
@@ -187,8 +200,10 @@ class Upstream:
             return True
         host, port = address_through(route, self._proxy)
         options: dict[str, Any] = {"host": host, "port": port}
+        # Over all of it: the handshake of TLS alone may take 60 s in asyncio.
         async with asyncio.timeout(CONNECT_S):
             if route.scheme == "https":
+                # asyncio makes TLS over a socket that a proxy has connected already.
                 options = {"sock": await connect(route, self._proxy)} if self._proxy.hostname else options
                 options |= {"ssl": _context(), "server_hostname": route.host}
             _, self.protocol = await loop.create_connection(lambda: _Protocol(loop), **options)
@@ -197,18 +212,24 @@ class Upstream:
     def _closed_by_service(self) -> None:
         """Notes a service that did not keep its connection, though it had not said so. Its next one is not kept either:
         a request might come on it just when it closes."""
+        # Later than that, closing an idle connection is what all servers do.
         if asyncio.get_running_loop().time() - self._idle_s < HASTY_S:
             self._hasty.add(self.route.name)
 
-    async def _asked(self, method: str, head: bytes, body: bytes, rest: Take | None, *, chunked: bool) -> ServiceAnswer:
+    async def _exchange(
+        self, method: str, head: bytes, body: bytes, rest: Take | None, *, chunked: bool
+    ) -> ServiceAnswer:
         protocol = self.protocol
         assert protocol is not None
+        # Set when the kind changes only: each time it makes a new parser.
         if protocol.of_head is not (of_head := method == "HEAD"):
             protocol.of_head = of_head
             protocol.set_response_params(
+                # Bodies as they come: unpacked they would be no answer of this service's any more.
                 skip_payload=of_head, read_until_eof=True, auto_decompress=False, read_timeout=self._timeout_s,
                 read_bufsize=READ_MAX, max_line_size=HEAD_MAX, max_field_size=HEAD_MAX, max_headers=FIELDS_MAX,
             )  # fmt: skip
+        # Anew for each request: an answer that is a stream has switched it off.
         protocol.read_timeout = self._timeout_s
         protocol.at_head = True
         last = b"0\r\n\r\n" if chunked and rest is None else b""
@@ -220,9 +241,11 @@ class Upstream:
         if head or last:
             _write(protocol, head + sent + last)
         if rest is None:
+            # A silence counts from the end of the request; with a rest it is not sent yet.
             protocol.start_timeout()
         else:
             self._pump = asyncio.ensure_future(self._pump_body(protocol, rest, chunked=chunked))
+        # Informational answers (100, 103) come before the real one, and are not passed on.
         while True:
             message, payload = await protocol.read()
             if message.code >= 200 or message.code == UPGRADED:
@@ -233,6 +256,7 @@ class Upstream:
 
     async def _pump_body(self, protocol: _Protocol, rest: Take, *, chunked: bool) -> bool:
         """Sends the rest of a body while the answer may come already. True if all of it was sent."""
+        # A service that does not read its request to the end has answered early; that is no error.
         with suppress(OSError, RequestPayloadError):
             while (piece := await rest()) is not None:
                 await protocol._drain_helper()
@@ -248,6 +272,7 @@ class Upstream:
         pump, self._pump, protocol = self._pump, None, self.protocol
         sent = True
         if pump is not None:
+            # If the service closes, its answer is whole, but nobody reads the rest of the request.
             lost = protocol.closed if protocol is not None and clean else None
             if lost is not None:
                 lost.add_done_callback(lambda end: end.cancelled() or end.exception())  # which asyncio would print
@@ -275,6 +300,7 @@ class Upstream:
                 502, f"{subject} refuses TLS: {getattr(error, 'verify_message', None) or describe_exception(error)}"
             )
         if isinstance(error, asyncio.TimeoutError):
+            # 504 as gateways answer for a service that is too slow, 502 for all else.
             return OwnAnswer(504, f"{subject} did not answer within {self._timeout_s:g} s")
         if isinstance(error, http_exceptions.HttpProcessingError):
             return OwnAnswer(502, f"{subject} does not speak HTTP/1.1: {first_line(error.message)}")
@@ -328,6 +354,8 @@ async def connect(route: GatewayRoute, proxy: SplitResult, *marks: tuple[str, st
     """A connection to a route's service, through the proxy on the way, if there is one. `marks`: fields that it is
     sent. Raises OSError: there is none."""
     loop, (host, port) = asyncio.get_running_loop(), address_through(route, proxy)
+    # Happy eyeballs, as asyncio does it for plain connections: a host with a dead address of IPv6 must not cost its
+    # timeout.
     line = await start_connection(await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM))
     try:
         if proxy.hostname:
@@ -336,6 +364,7 @@ async def connect(route: GatewayRoute, proxy: SplitResult, *marks: tuple[str, st
             await loop.sock_sendall(line, render_head(f"CONNECT {target} HTTP/1.1", fields))
             first = (await read_head(line)).split(b"\r\n")[0].decode("latin-1")
             status = first.split(" ")[1:2] or [first]
+            # The proxy's words may be anything; 20 characters are enough for a status.
             if status != ["200"]:
                 raise OSError(0, f"the proxy {proxy.hostname} says {status[0][:20]}")
     except BaseException:
@@ -359,35 +388,38 @@ async def read_head(line: socket.socket) -> bytes:
     head, end = b"", -1
     while end < 0:
         await wait_readable(line)
-        coming, before = line.recv(HEAD_MAX, socket.MSG_PEEK), head[-3:]
-        end = (before + coming).find(b"\r\n\r\n")
-        head += line.recv(len(coming) if end < 0 else end + 4 - len(before))
+        # Peeked at first: what follows the head belongs to whoever reads next, TLS for example.
+        coming, tail = line.recv(HEAD_MAX, socket.MSG_PEEK), head[-3:]
+        # The end may lie across two pieces, so the last three bytes of the one before are looked at too.
+        end = (tail + coming).find(b"\r\n\r\n")
+        head += line.recv(len(coming) if end < 0 else end + 4 - len(tail))
         if not coming or len(head) > HEAD_MAX:
             raise ConnectionResetError
     return head
 
 
+# Fields that the gateway sets itself.
 _OWN = HOP_BY_HOP | {"host", "content-length", "expect", "upgrade"}
-"""Fields that the gateway sets itself."""
+# The only protocol that a connection may go on in. Of others, as of h2c, nothing could be read, and no fault hit it: a
+# service answers the request in HTTP/1.1 then.
 UPGRADE = "websocket"
-"""The only protocol that a connection may go on in. Of others, as of h2c, nothing could be read, and no fault hit it: a
-service answers the request in HTTP/1.1 then."""
 
 
 def build_head(route: GatewayRoute, method: str, target: str, fields: Fields, length: int) -> bytes:
     """The head of a request as a route's service gets it."""
+    # Fields that a Connection field names are of this connection only (RFC 9110, section 7.6.1).
     named = [value for name, value in fields if name.lower() == "connection"]
     excluded = (
-        _OWN | {name_of_field.strip().lower() for value in named for name_of_field in value.split(",")}
-        if named
-        else _OWN
+        _OWN | {field_name.strip().lower() for value in named for field_name in value.split(",")} if named else _OWN
     )
     sent = [("Host", route.authority), *[field for field in fields if field[0].lower() not in excluded]]
     upgrades = [field for field in fields if field[0].lower() == "upgrade" and field[1].strip().lower() == UPGRADE]
+    # Upgrade counts only if Connection names it (RFC 9110, section 7.8).
     if upgrades and any("upgrade" in value.lower() for value in named):
         sent += [("Connection", "Upgrade"), *upgrades]
     if length == CHUNKED:
         sent.append(("Transfer-Encoding", "chunked"))
+    # For methods that mostly have content a length of 0 is stated too (RFC 9110, section 8.6).
     elif length or method in ("POST", "PUT", "PATCH"):
         sent.append(("Content-Length", str(length)))
     return render_head(f"{method} {route.base}{target} HTTP/1.1", sent)
@@ -424,12 +456,14 @@ class GatewayAnswer(Parts):
         """The part that has come already, or the first one if it may `wait` for it. Its failure is told by `take`.
         `taking` is given each part first."""
         self._taking, piece = taking, self.ready() or None
+        # The head goes out all the same, as the service sent it; `take` tells of the break.
         if piece is None and wait:
             try:
                 piece = await self.coming()
                 self._over = piece is None
             except Failure as broke:
                 piece, self._broke = b"", broke
+        # The seam takes each part before the client does, so that an effect is noted before anybody acts on the answer.
         taking(piece if wait else piece or b"")
         return piece or b""
 
@@ -463,12 +497,15 @@ class ServiceAnswer(GatewayAnswer):
     ) -> None:
         self._upstream, self._protocol, self._payload = upstream, protocol, payload
         self.status = message.code
+        # aiohttp decodes reasons as UTF-8 with surrogates for what is none; so the bytes are got back.
         self.reason = message.reason.encode("utf-8", "surrogateescape").decode("latin-1")
         fields = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in message.raw_headers]
         names = [name.lower() for name, _ in fields]
         self.fields: Fields = [field for field, name in zip(fields, names, strict=True) if name not in HOP_BY_HOP]
         self.measured = "content-length" in names
+        # An answer to HEAD may say chunked, and has no chunks to be read.
         self._chunked = message.chunked and payload is not EMPTY_PAYLOAD
+        # Without either, the end of the connection is the end of the body.
         self._endless = not message.chunked and not self.measured
         self.clean = False
         if message.code == UPGRADED:
@@ -483,8 +520,10 @@ class ServiceAnswer(GatewayAnswer):
     async def coming(self) -> bytes | None:
         try:
             piece, has_more, broke = b"", self._chunked, False
+            # aiohttp tells of a chunk's end by an empty piece.
             while has_more and not piece:
                 piece, has_more = await self._payload.readchunk()
+            # `readchunk` gives nothing more once it has all chunks, and what is not chunked never had any.
             piece = piece or await self._payload.readany()
         except TimeoutError:
             raise Failure("timed_out") from None
@@ -492,6 +531,7 @@ class ServiceAnswer(GatewayAnswer):
             piece, broke = self._payload._read_nowait(-1), True  # what came before the end
         if piece:
             return piece
+        # Of an endless body a reset is a break, though its end would be the end of the connection.
         if broke or (self._endless and self._protocol.lost is not None):
             raise Failure("reset" if isinstance(self._protocol.lost, ConnectionResetError) else "closed")
         self.clean = True

@@ -20,8 +20,8 @@ from chaoslab.seams.services.seam import ServiceSeam
 
 PATH = "/.chaoslab/"
 LEVERS = "status, faults, pause, resume, stop, renew, faults/NAME/off, faults/NAME/on and faults/NAME/chance/0.5"
+# The fewest requests that have a rate of errors.
 RATED_MIN = 10
-"""The fewest requests that have a rate of errors."""
 _NONE = Candidates(())
 Answer = tuple[int, dict[str, Any]]
 
@@ -53,6 +53,7 @@ class FailureShare:
         while now_s - self._steps[0][0] > self._over_s:
             self._steps.popleft()
         count = sum(step[1] for step in self._steps)
+        # A first failure would be 100 % of one request.
         return sum(step[2] for step in self._steps) / count if count >= RATED_MIN else 0.0
 
 
@@ -67,6 +68,7 @@ class Controls:
     paused: bool = False
     off: set[str] = field(default_factory=set)
     chances: dict[str, float] = field(default_factory=dict)
+    # 128 random bits, since whoever has it ends the gateway; not drawn by the dice, which anybody could repeat.
     token: str = field(default_factory=lambda: os.urandom(16).hex(), repr=False)
 
     def __post_init__(self) -> None:
@@ -81,6 +83,7 @@ class Controls:
     def limited(self, reach: Candidates) -> Candidates:
         """Those of the injections that may hit now."""
         reason = self._ended()
+        # A reason is told when it first holds, and not for each request.
         if reason and reason != self._told:
             self._told = reason
             self.tell(f"no more faults: {reason}")
@@ -90,7 +93,7 @@ class Controls:
             return reach
         if id(reach) not in self._left:  # the memory of a trial knows them by their identity, and keeps them
             self._left[id(reach)] = Candidates(
-                self._now(injection) for injection in reach if injection.name not in self.off
+                self._adjust(injection) for injection in reach if injection.name not in self.off
             )
         return self._left[id(reach)]
 
@@ -112,12 +115,13 @@ class Controls:
         if self._rate is None or self.bounds.stop_if is None:
             return
         share_max, over_s = self.bounds.stop_if
+        # By what the client saw: a service that is down answers nothing at all.
         failed = end.answer is None or end.answer[0] >= 400 or end.error is not None
         share = self._rate.add(self.now(), failed=failed)
         if share > share_max and not self._over:
             self._over = f"{share:.0%} of the requests failed (--stop-if error_rate > {share_max:g} over {over_s:g} s)"
 
-    def _now(self, injection: Injection) -> Injection:
+    def _adjust(self, injection: Injection) -> Injection:
         chance = self.chances.get(injection.name)
         return injection if chance is None else replace(injection, chance=chance)
 
@@ -126,7 +130,8 @@ class Controls:
         now_s, bounds = self.now(), self.bounds
         if self._over:
             return self._over
-        if bounds.faults_max is not None and self._made() >= bounds.faults_max:
+        # Counted by the seam's memory, so that a hit that a story masked counts as well.
+        if bounds.faults_max is not None and self._hits() >= bounds.faults_max:
             return f"--max-faults {bounds.faults_max} is reached"
         if bounds.until_s is not None and now_s - self._began_s >= bounds.until_s:
             return "the time of --until is over"
@@ -134,12 +139,13 @@ class Controls:
             self._over = f"nobody renewed the lease of {bounds.lease_s:g} s"
         return self._over
 
-    def _made(self) -> int:
+    def _hits(self) -> int:
         return sum(counts.times for counts in self.seam.memory.met.values())
 
     def answer_to(self, method: str, path: str) -> Answer:
         """The answer to a request at the control's path: status and JSON."""
         token, *lever = map(unquote, path.removeprefix(PATH).split("/"))  # a name may have a slash
+        # In constant time: how long a wrong token takes must not tell how much of it is right.
         if not compare_digest(token.encode("utf-8", "replace"), self.token.encode()):
             return 401, {"error": f"the token is wrong: the path is {PATH}TOKEN/status, as printed at the start"}
         match method, lever:
@@ -154,6 +160,7 @@ class Controls:
                 self.tell("control: stopped")
                 self.stop()
             case "POST", ["renew"]:
+                # A lease that is over stays over: what ended may not begin again unseen.
                 if not self._ended():
                     self.renewed_s = self.now()
             case "POST", ["faults", name, _, *_] if name not in self._named:
@@ -168,20 +175,23 @@ class Controls:
                     return 400, {"error": f"{text[:60]!r} should be {error}"}
                 if not self._named[name].may_hit:
                     return 400, {"error": f"'{name}' has the chance 0 in the plan: begin above it, and pause"}
-                self.tell(f"control: '{name}' has the chance {chance:g}, after {self._now(self._named[name]).chance:g}")
+                self.tell(
+                    f"control: '{name}' has the chance {chance:g}, after {self._adjust(self._named[name]).chance:g}"
+                )
                 self.chances[name] = chance
             case _:
                 return 404, {"error": f"{method} {'/'.join(lever)[:80]} is no lever: {LEVERS}"}
         if lever[0] == "faults":
+            # The choices that were made with the old chances.
             self._left.clear()
             return 200, self._fault(lever[1])
         return 200, {
-            "paused": self.paused, "ended": self._ended(), "faults": self._made(), "under_way": len(self.seam.open),
+            "paused": self.paused, "ended": self._ended(), "faults": self._hits(), "under_way": len(self.seam.open),
         }  # fmt: skip
 
     def _fault(self, name: str) -> dict[str, Any]:
         counts = self.seam.memory.met.get(name)
         return {
-            "name": name, "on": name not in self.off, "chance": self._now(self._named[name]).chance,
+            "name": name, "on": name not in self.off, "chance": self._adjust(self._named[name]).chance,
             "hits": counts.times if counts is not None else 0,
         }  # fmt: skip

@@ -24,12 +24,11 @@ from chaoslab.seams.gateway.shared import HOP, Gateway
 from chaoslab.seams.services.messages import HttpRequest
 from chaoslab.wire.http1 import BODY_MAX, CHUNKED
 
+# The size in bytes of a piece of memory that is taken and given back at the start. From then on glibc keeps up to twice
+# as much that is free; it gave the memory of large bodies back to the system after each, and had it cleared again.
 HELD_MAX = 4 * BODY_MAX
-"""The size in bytes of a piece of memory that is taken and given back at the start. From then on glibc keeps up to
-twice as much that is free; it gave the memory of large bodies back to the system after each, and had it cleared again.
-"""
+# The names under which a client may ask for the gateway. Any other is a page's of a browser that was led here.
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1", "[::1]", "host.docker.internal"})
-"""The names under which a client may ask for the gateway. Any other is a page's of a browser that was led here."""
 Beside = Callable[[], Coroutine[None, None, None]]
 
 
@@ -62,6 +61,7 @@ class Server(web.Server):
         """The route of a request, its path there and the rewriting of the answer; or the gateway's own answer. `head`:
         the request's fields, by their names in lower case; `old`: it is in HTTP/1.0."""
         host, gateway = head.get("host", ""), self._gateway
+        # HTTP/1.0 has no Host; in 1.1 its absence is no name that a page could have led here.
         if (host or not old) and (refused := refuse_origin(head.get("origin", ""), host.lower())) is not None:
             return line.say(403, refused)
         if (
@@ -70,12 +70,14 @@ class Server(web.Server):
             and controls.stop is not None
             and target.startswith(PATH)
         ):
+            # Below the lock: a lever changes what the next attempt is decided by.
             with gateway.lock:
                 status, answer = controls.answer_to(method, target)
             return line.say(status, answer)
         name, path = split_target(target, self._only)
         if name not in gateway.routes:
             return line.say(404, describe_unknown(name, gateway.routes))
+        # By the name that the client used, so that an address in an answer leads back to that.
         own_address = f"http://{host}" if host else gateway.addresses.get(self._only, gateway.address)
         own_address = own_address if self._only else f"{own_address}/{name}"
         return (
@@ -85,20 +87,26 @@ class Server(web.Server):
         )
 
     async def _answered(self, request: web.BaseRequest, line: Connection) -> SentAnswer:
+        # raw_headers keep the order and the spelling of names, which services may depend on.
         fields = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.raw_headers]
         said = {name.lower(): value for name, value in fields}
         old = request.version < (1, 1)
+        # aiohttp decodes a path as UTF-8; the service is to get its own bytes.
         target = request.raw_path.encode("utf-8", "surrogateescape").decode("latin-1")
+        # Before the route: a loop takes connections until the system has none left.
         if self._gateway.mark in said.get(HOP.lower(), ""):
             return line.say(508, self._gateway.loop(target.partition("?")[0][:60]))
         led = self.led(line, request.method, target, said, old=old)
         if isinstance(led, SentAnswer):
             return led
         route, path, rewriting = led
+        # Of gzip, chunked only the latter would go on, as the parser has taken both apart.
         if (coding := said.get("transfer-encoding", "chunked")).lower() != "chunked":
             return line.say(400, f"the Transfer-Encoding {coding!r:.80} is none that the gateway passes on")
         if said.get("expect", "").lower() == "100-continue" and line.transport is not None:
+            # Here and not at the service: its body is read before anybody is asked.
             line.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        # A request that its client cut is none.
         if line.left and not request.content.is_eof():
             raise ConnectionResetError
         length = CHUNKED if "transfer-encoding" in said else int(said.get("content-length", 0))
@@ -107,9 +115,11 @@ class Server(web.Server):
         exchange = Exchange(self._gateway, line, request, route, rewriting, length)
         if unnamed:
             exchange.rest = _take_rest(request.content)
+        # Nothing to read first where no fault can hit it: full duplex would come to a stop.
         elif length and not request.content.is_eof() and self._gateway.passes(route.name, said.get("content-type", "")):
             known = await exchange.pass_on(HttpRequest(*head, b""), request.content)
         elif length:
+            # Read whole up to a bound: its number depends on what it says.
             exchange.body, exchange.rest = await _read_body(request.content)
             known = b"" if exchange.rest else exchange.body
         http_request = HttpRequest(*head, known)
@@ -117,6 +127,7 @@ class Server(web.Server):
         attempt = self._gateway.attempt_of(route.name, http_request, exchange)
         if attempt is None:
             exchange.give_up()
+            # The trial has ended: the request belongs to none.
             raise ConnectionResetError
         self._gateway.under_way.add(attempt)
         try:
@@ -126,6 +137,7 @@ class Server(web.Server):
             line.exchange = None
             if line.transport is None:
                 line.close_upstreams()
+        # A client that has ended its direction gets what it asked for, and nothing is read any more.
         return SentAnswer(keep_alive=goes_on and (not line.left or line.asked_more))
 
 
@@ -204,8 +216,10 @@ def run_gateway(
             with asyncio.Runner(loop_factory=lambda: loop) as runner:  # which ends what goes on in it
                 runner.run(serve())
         finally:
+            # In a `finally`, or a loop that could not begin would leave the caller waiting.
             ready.set()
 
+    # Daemon: a gateway that hangs must not keep its process.
     thread = Thread(target=run, name="gateway", daemon=True)
     thread.start()
     ready.wait()

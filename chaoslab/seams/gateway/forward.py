@@ -34,13 +34,14 @@ from chaoslab.seams.gateway.shared import HOP, Gateway
 from chaoslab.seams.gateway.trust import VARIABLES, Trust
 from chaoslab.wire.http1 import PART_MAX
 
-_MADE = b"HTTP/1.1 200 Connection established\r\n\r\n"
+_ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
+# The first byte of TLS.
 _HANDSHAKE = b"\x16"
-"""The first byte of TLS."""
+# The alerts of TLS with which programs turn a certificate down.
 _DISTRUST = ("UNKNOWN_CA", "BAD_CERTIFICATE", "CERTIFICATE_UNKNOWN", "UNSUPPORTED_CERTIFICATE")
-"""The alerts of TLS with which programs turn a certificate down."""
 
 
+# In the head of a CONNECT, which nothing has parsed.
 _HOPS = re.compile(rf"^{HOP}: *([^\r\n]*)", re.IGNORECASE | re.MULTILINE)
 
 
@@ -55,6 +56,7 @@ class ForwardProxy:
     async def serve(self) -> None:
         """Takes connections until it is cancelled."""
         loop, tasks, server = asyncio.get_running_loop(), set[asyncio.Task[None]](), _Server(self._gateway, self)
+        # asyncio's `sock_*` take non-blocking sockets only.
         self._listener.setblocking(False)
         while True:
             try:
@@ -62,19 +64,21 @@ class ForwardProxy:
             except OSError:  # there are too many
                 await asyncio.sleep(1.0)
                 continue
-            tasks.add(task := loop.create_task(self._met(line, server)))
+            # The loop keeps weak references alone, so the set holds the tasks.
+            tasks.add(task := loop.create_task(self._serve_line(line, server)))
             task.add_done_callback(tasks.discard)
 
-    async def _met(self, line: socket.socket, server: _Server) -> None:
+    async def _serve_line(self, line: socket.socket, server: _Server) -> None:
         """One connection of a program's."""
         with line, suppress(OSError, Through):  # the latter: the log is lost, and whoever reads it is told
             await wait_readable(line)
+            # Only peeked at: the engine is to read the request from its beginning.
             if b"CONNECT ".startswith(line.recv(8, socket.MSG_PEEK)):
-                await self._connected(line, server)
+                await self._answer_connect(line, server)
             else:
                 await self._hand_over(line, server, None)
 
-    async def _connected(self, line: socket.socket, server: _Server) -> None:
+    async def _answer_connect(self, line: socket.socket, server: _Server) -> None:
         """Answers a CONNECT, and what comes after it."""
         loop = asyncio.get_running_loop()
         try:
@@ -90,12 +94,14 @@ class ForwardProxy:
         hops = " ".join(_HOPS.findall(head))
         route = (508, self._gateway.loop(target_route.name)) if self._gateway.mark in hops else self.route(target_route)
         if isinstance(route, tuple):
+            # Before the 200: a client that is refused afterwards could not be told.
             await loop.sock_sendall(line, OwnAnswer(*route).spelt())
             return
         if route is None:
-            await self._tunnel(line, target_route, _MADE, hops)
+            await self._tunnel(line, target_route, _ESTABLISHED, hops)
             return
-        await loop.sock_sendall(line, _MADE)
+        await loop.sock_sendall(line, _ESTABLISHED)
+        # A byte of no protocol, for a client that says nothing.
         first = b"\0"
         with suppress(TimeoutError):  # in many protocols, the service speaks first
             async with asyncio.timeout(CONNECT_S):
@@ -103,8 +109,10 @@ class ForwardProxy:
                 first = line.recv(1, socket.MSG_PEEK)
         if first == _HANDSHAKE:
             await self._hand_over(line, server, target_route, secure=True)
+        # Methods of HTTP are letters.
         elif first.isalpha():
             await self._hand_over(line, server, _route_to("http", target_route.host, target_route.port))
+        # Empty: the client has gone.
         elif first:
             outcome = (
                 "passes unread, so no fault can hit it" if self._passes else "is refused: --elsewhere pass lets it by"
@@ -124,9 +132,11 @@ class ForwardProxy:
         protocol = _Led(server, route)
         try:
             context = self._trust.context(route.host) if secure and route is not None else None
+            # asyncio's own are 60 and 30 s, which a program that does not believe in the authority would hold.
             times = {"ssl_handshake_timeout": CONNECT_S, "ssl_shutdown_timeout": 1.0} if context is not None else {}
             transport, _ = await loop.connect_accepted_socket(lambda: protocol, line, ssl=context, **times)
             await protocol.over.wait()
+        # ValueError: a certificate cannot have that name.
         except (ssl.SSLError, ConnectionError, ValueError) as error:
             if route is not None:
                 self._gateway.tell_once(
@@ -146,24 +156,27 @@ class ForwardProxy:
                 service = await connect(target_route, proxy, self._gateway.hop(hops))
         except OSError as error:
             reason = "it did not answer" if isinstance(error, TimeoutError) else describe_error(error)
+            # After an answer of 200 there is no way to say why.
             if first:
                 await loop.sock_sendall(
                     line, OwnAnswer(502, f"{target_route.name} cannot be reached: {reason}").spelt()
                 )
             return
 
-        async def passed(source: socket.socket, sink: socket.socket) -> None:
+        async def copy_bytes(source: socket.socket, sink: socket.socket) -> None:
             while piece := await loop.sock_recv(source, PART_MAX):
+                # Traffic that passes unread keeps the gateway from counting as quiet.
                 self._gateway.asked_s = system.monotonic()
                 await loop.sock_sendall(sink, piece)
+            # Only this direction has ended; the other side may still send.
             sink.shutdown(socket.SHUT_WR)
 
         with service:
             await loop.sock_sendall(line, first)
             try:
                 async with asyncio.TaskGroup() as both:
-                    both.create_task(passed(line, service))
-                    both.create_task(passed(service, line))
+                    both.create_task(copy_bytes(line, service))
+                    both.create_task(copy_bytes(service, line))
             except* OSError:  # a reset on one side is one on the other
                 for end in (line, service):
                     end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
@@ -171,16 +184,19 @@ class ForwardProxy:
     def route(self, target: GatewayRoute) -> GatewayRoute | tuple[int, str] | None:
         """The route of what is asked for; the proxy's own status and words; or None if it passes unread."""
         routes = self._gateway.routes
+        # The name with its port first: a route may be for one port of a host.
         for name in (target.name, target.host):
             if (route := routes.get(name)) is not None:
                 return replace(target, name=name) if route == of_host(name) else route
         for route in routes.values():
+            # A route of another name may lead to the very address that is asked for.
             if target == replace(route, name=target.name):
                 return route
         own_ports = {
             urlsplit(url).port
             for url in (self._gateway.proxy, self._gateway.address, *self._gateway.addresses.values())
         }
+        # To itself: each request would come back as one more.
         if target.near and target.port in own_ports:
             return 508, self._gateway.loop(target.name)
         if self._passes:
@@ -209,11 +225,13 @@ class _Server(Server):
                 target_route = _route_to(parts.scheme, parts.hostname or "", parts.port)
             except ValueError:
                 return line.say(400, f"this is the port of a proxy: HTTP_PROXY should be {self._gateway.proxy}")
+            # Over HTTP_PROXY even the gateway's own address may come this way.
             if f"http://{target_route.host}:{target_route.port}" == self._gateway.address:
                 return super().led(line, method, target, head, old=old)
         route = self._proxy.route(target_route)
         if isinstance(route, tuple):
             return line.say(*route)
+        # A host without a route passes as it comes, with itself as its route.
         route = route or target_route
         return route, split_target(target, "host")[1], Rewriting(route, target_route.url, {}, {})
 
@@ -243,6 +261,7 @@ def _explain_distrust(error: Exception) -> str:
     """The reason for which a program ended its handshake, and what helps."""
     alerts = getattr(error, "reason", None) or ""
     turned = any(alert in alerts for alert in _DISTRUST)
+    # Some programs send no alert and just close.
     if not turned and not isinstance(error, ConnectionError | ssl.SSLEOFError):
         return describe_exception(error)
     cause = "it does not believe" if turned else "it closed the connection in the handshake, as if it did not believe"

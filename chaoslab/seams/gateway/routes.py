@@ -12,6 +12,7 @@ from chaoslab.base.registry import did_you_mean
 from chaoslab.base.secrets import printed
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
+# 253 characters are the most that a name in the DNS has.
 _HOST = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,251}[a-z0-9])?(?::[0-9]{1,5})?")
 PORTS = {"http": 80, "https": 443}
 CONNECT_S = 10.0
@@ -51,11 +52,13 @@ def join_host_port(host: str, port: int | None) -> str:
 
 def is_near(host: str) -> bool:
     """True if the host is this machine, by loopback."""
+    # All of 127.0.0.0/8 is loopback.
     return host in ("localhost", "::1") or host.startswith("127.")
 
 
 def is_host(name: str) -> bool:
     """True if the name is a host's, as in api.openai.com or crm:8080, and not one that a route was given."""
+    # Without a dot or a colon it could be a route's name.
     return _HOST.fullmatch(name) is not None and (name == "localhost" or "." in name or ":" in name)
 
 
@@ -73,26 +76,29 @@ def route(text: str, *, hosts: bool = False) -> GatewayRoute:
     another address in its place or without. Raises ValueError: it is none; the message says what it should be."""
     if hosts and _HOST.fullmatch(text):
         return of_host(text)
+    # A route may hold a password, and its text goes into an error.
     text = printed.mask(text) if "@" in text else text
     name, equals, url = text.partition("=")
-    like = "as in crm=http://127.0.0.1:9000"
+    example = "as in crm=http://127.0.0.1:9000"
     if not equals:
         lacks = "name" if "://" in text else "URL"
         hint = "; a host alone needs the proxy" if is_host(text) else ""
-        raise ValueError(f"the route {text[:80]!r} has no {lacks}: {like}{hint}")
+        raise ValueError(f"the route {text[:80]!r} has no {lacks}: {example}{hint}")
     if not (_HOST if hosts else _NAME).fullmatch(name):
         hint = "; a host needs the proxy" if is_host(name) else ""
-        raise ValueError(f"the route {text[:80]!r} has a wrong name: small letters, digits, - and _, {like}{hint}")
+        raise ValueError(f"the route {text[:80]!r} has a wrong name: small letters, digits, - and _, {example}{hint}")
+    # Only to refuse a port that is none.
     of_host(name)
-    parts, goes = urlsplit(url), f"the route {name} goes to {url[:80]!r}"
+    parts, subject = urlsplit(url), f"the route {name} goes to {url[:80]!r}"
     if parts.scheme not in PORTS:
-        raise ValueError(f"{goes}: it should begin with http:// or https://, {like}")
+        raise ValueError(f"{subject}: it should begin with http:// or https://, {example}")
     try:
         port = parts.port
     except ValueError:
-        raise ValueError(f"{goes}: its port should be from 0 to 65535") from None
+        raise ValueError(f"{subject}: its port should be from 0 to 65535") from None
+    # A query or a fragment has no place before the paths of requests, and a password would stand in logs.
     if not parts.hostname or parts.username is not None or parts.query or parts.fragment:
-        raise ValueError(f"{goes}: it should be a scheme, a host and a path, {like}")
+        raise ValueError(f"{subject}: it should be a scheme, a host and a path, {example}")
     return GatewayRoute(name, parts.scheme, parts.hostname, port or PORTS[parts.scheme], parts.path.rstrip("/"))
 
 
@@ -114,20 +120,23 @@ def describe_unknown(name: str, route_names: Iterable[str]) -> str:
     """The words for a path that leads to no route."""
     names = list(route_names)
     return f"no route is called '{name[:60]}': {did_you_mean(name, names)}" if name else (
-        f"the path names no route: it should begin with {' or '.join(f'/{name_}/' for name_ in names)}"
+        f"the path names no route: it should begin with {' or '.join(f'/{route_name}/' for route_name in names)}"
     )  # fmt: skip
 
 
 def proxy_for(route: GatewayRoute, environment: Mapping[str, str]) -> str:
     """The address of the proxy over which the route's service is asked, as the environment has it; empty if there is
     none."""
+    # Names in either case, as curl and Python read them; an empty one is none.
     variables = {name.lower(): value for name, value in environment.items() if value}
     proxy = variables.get(f"{route.scheme}_proxy") or variables.get("all_proxy") or ""
+    # Never for this machine: a proxy would look for the service on its own.
     if route.near or not proxy or proxy_bypass_environment(route.host, {"no": variables.get("no_proxy", "")}):
         return ""
     return proxy if "://" in proxy else f"http://{proxy}"
 
 
+# Asked before the run: an agent that meets no service proves nothing.
 def check_reached(route: GatewayRoute, *, only_here: bool = False) -> None:
     """Checks that the route's service takes connections. `only_here`: if it is on this machine, and by loopback. Raises
     LookupError: it takes none."""

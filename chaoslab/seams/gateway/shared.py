@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from chaoslab.seams.gateway.trust import Trust
 
 
+# The field with the marks of the gateways that a request has passed, where it may go round in a loop.
 HOP = "Chaoslab-Hop"
-"""The field with the marks of the gateways that a request has passed, where it may go round in a loop."""
+# The most lines about hosts in one run.
 SAID_MAX = 200
-"""The most lines about hosts in one run."""
+# The types of bodies that are read before they are passed on, since they tell how their answers are to be read; some
+# clients call JSON a form.
 READ_FIRST = ("application/json", "application/x-www-form-urlencoded")
-"""The types of bodies that are read before they are passed on, since they tell how their answers are to be read; some
-clients call JSON a form."""
 LOOK_S = 0.02
 """The time between two looks at what is under way, in seconds."""
 
@@ -58,6 +58,7 @@ class Gateway:
     """The proxy's authority."""
     hasty: set[str] = field(default_factory=set)
     """The routes whose services close their connections without saying so."""
+    # 64 random bits: two gateways on one way must differ, wherever they run.
     mark: str = field(default_factory=lambda: os.urandom(8).hex())
     """The gateway's own mark in the field `HOP`."""
     asked_s: float = field(default_factory=system.monotonic)
@@ -73,6 +74,7 @@ class Gateway:
     def tell_once(self, message: str, *, aloud: bool = False) -> None:
         """Writes a warning down, once; `aloud`: on standard error too."""
         with self.lock:
+            # Outside of a trial there is no log to write it in.
             if message in self.told or len(self.told) == SAID_MAX or self.seam.book is None:
                 return
             self.told.add(message)
@@ -82,6 +84,7 @@ class Gateway:
 
     def hop(self, hops: str) -> tuple[str, str]:
         """The field with this gateway's mark behind those of the gateways on the way here."""
+        # Others' marks stay in it: any of the gateways on the way may be the one that comes again.
         return HOP, f"{hops} {self.mark}".strip()
 
     def loop(self, path: str) -> str:
@@ -93,12 +96,14 @@ class Gateway:
     def settle(self, grace_s: float) -> None:
         """Waits until all exchanges are over, or the time is."""
         until_s = system.monotonic() + grace_s
+        # Not by an event: the loop's thread would have to wake this one at the end of each exchange.
         while self.under_way and system.monotonic() < until_s:
             system.sleep(LOOK_S)
 
     def acting(self) -> list[str]:
         """The requests that may have an effect yet: their services have not answered, whether their clients wait or
         not. As in "crm 1.1 POST /refunds"."""
+        # A copy: the loop's thread changes the set meanwhile.
         return [f"{a.name} {a.call.request}.{a.call.attempt} {a.tool}" for a in [*self.under_way] if a.may_act]
 
     @property
@@ -129,6 +134,7 @@ class Gateway:
         """Takes the end of an exchange on its client's side."""
         self.asked_s = system.monotonic()
         with self.lock:
+            # The trial's end may have ended it meanwhile.
             if not attempt.over:
                 attempt.ended(client_end)
                 if self.controls is not None and attempt.name in self.routes:

@@ -38,12 +38,14 @@ class ChatReading:
             self.count += 1
             if is_done(event):
                 self.done = True
+            # A full reading still looks for the usage, which comes in the last event.
             elif not self._full or b'"usage"' in event:
                 with suppress(*UNREAD):  # the reader gets it as it is
                     self._read(json_of(event))
                 self._full = self._full or len(self.heard.said) >= REPLY_MAX
 
     def _read(self, chunk: Any) -> None:
+        # Groq sends the usage of a stream in a field of its own.
         self.usage = chunk.get("usage") or (chunk.get("x_groq") or {}).get("usage") or self.usage
         CHAT_ANSWERS.hear_event(self.heard, chunk)
 
@@ -73,11 +75,13 @@ class Body(httpx.AsyncByteStream):
         ended = CANCELLED
         try:
             while True:
+                # The reader's own moment: what it does between two parts is no silence of the stream's.
                 asked_s = self._now()
                 try:
                     piece = await self._source.next(asked_s)
                 finally:
                     came_s = self._now()
+                    # In a `finally`, since the silence before a failure counts too.
                     self._silence_s = max(self._silence_s, came_s - asked_s)
                 if piece is None:
                     ended = "end"
@@ -85,15 +89,18 @@ class Body(httpx.AsyncByteStream):
                 self._last_s = came_s
                 if self._first_s is None:
                     self._first_s = came_s
+                # Before `yield`: a reader that stops at this part has still got it.
                 self._size += len(piece)
                 self.read.feed(piece)
                 yield piece
         except Failure as caught:
             failure, ended = caught, caught.kind
+            # In the client's own exception: a failure in mid-stream reaches the program as it would from its SDK.
             raise self._native(caught) from caught.native
         finally:
             await self._end(ended, failure)
 
+    # Clients close a stream that they have read to its end, too; `_tell` counts once.
     async def aclose(self) -> None:
         await self._end(CANCELLED)
 
@@ -102,6 +109,7 @@ class Body(httpx.AsyncByteStream):
         that."""
         self._tell(CANCELLED, None)
 
+    # Three ways lead here: the end, `aclose`, and the trial's end. The first one counts.
     def _tell(self, ended: str, failure: Failure | None) -> None:
         if self._ended:
             return
@@ -109,15 +117,16 @@ class Body(httpx.AsyncByteStream):
         heard = self.read
         if ended == CANCELLED and heard.done:  # nothing was left to read
             ended = "end"
-        first_s, last_s = self._since(self._first_s), self._since(self._last_s)
+        first_s, last_s = self._offset(self._first_s), self._offset(self._last_s)
         silence_s = round(self._silence_s, 6)
         self._over(Streamed(first_s, last_s, silence_s, heard.count, self._size, heard.done, ended), failure)
 
-    def _since(self, moment_s: float | None) -> float | None:
+    def _offset(self, moment_s: float | None) -> float | None:
         return None if moment_s is None else round(moment_s - self._began_s, 6)
 
     async def _end(self, ended: str, failure: Failure | None = None) -> None:
         try:
+            # First the record, then the connection: closing may wait, and be cancelled meanwhile.
             self._tell(ended, failure)
         finally:
             if not self._closed:
@@ -154,6 +163,7 @@ class _Piped:
             if now >= by_s:
                 raise Failure("timed_out")
             wake_s = self._line.wake()
+            # With its pipes full nothing is read, so that a slow pipe stalls its sender as a slow reader would.
             if not self._line.room:
                 await self._clock.asleep((by_s if wake_s is None else min(wake_s, by_s)) - now)
             else:
@@ -161,12 +171,14 @@ class _Piped:
         if item is Signal.END:
             return None
         if isinstance(item, Signal):
+            # A break that a pipe passed on is the service's own failure; else the pipe has reset the stream.
             raise self._broke or Failure("reset")
         return item
 
     async def _read(self, left_s: float, within_s: float | None) -> None:
         """Feeds the next part to the pipes. `within_s`: the time until a pipe has something due, if any does."""
         try:
+            # Nothing can be due before the next part, so it is awaited without a task, which costs less.
             if within_s is None and self._reading is None:
                 piece = await _take_within(self._parts, left_s)
             else:  # it goes on being read while a pipe lets something out
@@ -177,6 +189,8 @@ class _Piped:
                 reading, self._reading = self._reading, None
                 piece = reading.result()
         except Failure as failure:
+            # A deadline ends the attempt at once. Any other break passes through the pipes, which may still hold parts
+            # back.
             if failure.kind == TIMED_OUT:
                 raise
             piece, self._broke = None, failure
@@ -186,6 +200,7 @@ class _Piped:
         reading, self._reading = self._reading, None
         if reading is not None:
             reading.cancel()
+            # `wait` and not `await`: the cancellation that comes out of it is not ours.
             await asyncio.wait((reading,))
             if not reading.cancelled():
                 reading.exception()  # nobody asks for it any more
@@ -228,6 +243,7 @@ class LaneParts:
         return await self._parts.take()
 
     async def aclose(self) -> None:
+        # The parts first: a stream that is closed over an open connection can give that back in order.
         try:
             await self._parts.aclose()
         finally:
@@ -252,10 +268,12 @@ class KeptParts:
             raise
         if piece is None:
             self._end()
+        # Up to the bound and no further: the log keeps no more of a reply that is read whole either.
         elif len(self._body) < BODY_MAX:
             self._body += piece
         return piece
 
+    # A reader that stops early leaves a record of what it got.
     async def aclose(self) -> None:
         self._end()
         await self._parts.aclose()

@@ -15,13 +15,13 @@ from chaoslab.core.exchange import Call
 from chaoslab.core.fault import Outage, OutageCut
 from chaoslab.wire.control import Control, explain
 
+# The failures of a call to a process that is down, through a proxy or around it. A dead container has no name.
 CUT = ("closed", "reset", "refused", "dns")
-"""The failures of a call to a process that is down, through a proxy or around it. A dead container has no name."""
 MET_AS = {"refused": OutageCut("refused"), "dns": OutageCut("dns")}
+# Seconds in which a supervisor stops a process, in a container too.
 STOPPED_S = 60.0
-"""Seconds in which a supervisor stops a process, in a container too."""
+# Seconds in which a process that was killed answers again.
 BACK_S = 60.0
-"""Seconds in which a process that was killed answers again."""
 POLL_S, POLL_SHARE = 0.005, 0.01
 """The least wait between two looks, and its share of the time waited so far."""
 
@@ -41,9 +41,10 @@ class OutageRequests:
         nobody answers."""
         try:
             row = self._control.ask_outage(self._run, service, kind, for_s=for_s, fault=fault)
-            state = await self._left(row, "asked", STOPPED_S)
+            state = await self._await_change(row, "asked", STOPPED_S)
         except sqlite3.Error as error:
             raise NotStopped(explain(self._state, error)) from error
+        # No supervisor has taken the row: the local world without `chaoslab lab` has none.
         if state == "asked":
             raise NotStopped(
                 f"nobody stops the process of {service} here: start the lab with `chaoslab lab`, which supervises it"
@@ -62,12 +63,14 @@ class OutageRequests:
         try:
             self._control.end_outages(self._run)
             for row in rows:
-                if await self._left(row, "stopped", BACK_S) == "stopped":
+                # All were asked to end at once above, so waiting for one after the other costs no more than the
+                # longest.
+                if await self._await_change(row, "stopped", BACK_S) == "stopped":
                     raise NotStopped("a service whose process was stopped does not answer again")
         except sqlite3.Error as error:
             raise NotStopped(explain(self._state, error)) from error
 
-    async def _left(self, row: int, state: str, within_s: float) -> str:
+    async def _await_change(self, row: int, state: str, within_s: float) -> str:
         """The state that comes after this one, or this one if it lasts longer."""
         began_s = self._clock.monotonic()
         while (next_state := self._state_of(row)) == state:
@@ -103,8 +106,11 @@ class ConfirmedOutage:
             cut = MET_AS.get(error or "", OutageCut("reset"))
             return ActiveFault(injection, name, cut) if error in CUT else None
         left_s = self.until_s - began_s
+        # A partitioned service may end a connection in any way once it is back, so any failure while it lasts is its
+        # own.
         if left_s > 0 and error is not None and self.outage.how == "partitioned":
             return ActiveFault(injection, name, self.outage.held(left_s))
+        # A paused process loses nothing: a call that ended in time, or failed in another way, has not met the pause.
         if left_s <= 0 or (error != "timed_out" and ended_s < self.until_s):
             return None
         return ActiveFault(injection, name, self.outage.held(left_s))
@@ -144,6 +150,7 @@ class ProcessFaults:
 
     def count(self) -> int:
         """The number of outages that go on."""
+        # Asked of the state file each time: the supervisor alone knows when a process answers again.
         return sum(not self._requests.is_over(confirmed.row) for confirmed in self._stopped.values())
 
     def going_on(self, service: str) -> ConfirmedOutage | None:

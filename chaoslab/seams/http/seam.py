@@ -76,9 +76,11 @@ class HttpSeam(httpx.AsyncBaseTransport):
         self.processes = processes
         self.clean, self.standing = self.ways.kept(self.tls), self.ways.standing(self.tls)
         self._epoch = 0
+        # Closed at the end only: a call under way may still read from one.
         self._retired: list[Transport] = []
         self.plans = 1
         """The number of plans that were in force."""
+        # By host and port as httpx spells them, since an SDK's request has no tag that would name its target.
         self._places = {httpx.URL(target.url).netloc: target for target in targets.values()}
 
     def change(self, plan: Plan) -> None:
@@ -89,6 +91,7 @@ class HttpSeam(httpx.AsyncBaseTransport):
     def trial(self, trial: TrialId) -> Iterator[TrialState]:
         """A context in which every call belongs to this trial."""
         memory = TrialMemory(self.plan, trial.key, clock=self.clock, note=partial(self.log.write, trial=trial.key))
+        # Limits count all faults that go on, and outages are with the supervisor.
         if self.processes is not None:
             memory.guard.others = self.processes.count
         with enter_trial(TrialState(trial, Requests(trial), self.clock.monotonic(), memory)) as state:
@@ -100,11 +103,12 @@ class HttpSeam(httpx.AsyncBaseTransport):
         if self.processes is not None:
             try:
                 await self.processes.end()
-            except NotStopped as lost:
-                self.lanes.give_up(str(lost))
+            except NotStopped as error:
+                self.lanes.give_up(str(error))
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         tag = request.extensions.get(EXTENSION)
+        # The lab's own questions go around every story: they are no part of the trial.
         if isinstance(tag, ProbeTag):
             return await self._send_probe(request, tag)
         target = self._target(request) if tag is None else self.targets[tag.request.target]
@@ -114,12 +118,13 @@ class HttpSeam(httpx.AsyncBaseTransport):
             # the tag of an SDK's request. The same body again is another attempt of one request, be the retry the
             # SDK's or the prompt's.
             body = parse_json(request.content or b"null")
+            # "surrogateescape" keeps bytes that are no UTF-8, so that two such bodies are still two requests.
             spelt = request.content.decode("utf-8", "surrogateescape")
-            wish = episode().requests.ask(target.name, MODEL_TOOL, body, spelt=spelt)
-            tag = RequestTag(wish, wish.next_attempt(), body)
+            asked_request = episode().requests.ask(target.name, MODEL_TOOL, body, spelt=spelt)
+            tag = RequestTag(asked_request, asked_request.next_attempt(), body)
         attempt = _Attempt(self, request, target, tag, episode())
         reply = await attempt.run()
-        return _make_response(reply, request) if reply.stream is None else attempt.handed_on(reply)
+        return _make_response(reply, request) if reply.stream is None else attempt.hand_on(reply)
 
     async def _send_probe(self, request: httpx.Request, probe: ProbeTag) -> httpx.Response:
         try:
@@ -157,7 +162,9 @@ class HttpSeam(httpx.AsyncBaseTransport):
 
 
 def _make_response(reply: Reply, request: httpx.Request) -> httpx.Response:
+    # As bytes, since httpx encodes a text as ASCII and a value may have other letters.
     headers = [(name.encode("ascii"), value.encode()) for name, value in reply.headers.items()]
+    # The length of the transfer was taken away: a story may have changed the body.
     headers.append((b"content-length", str(len(reply.body)).encode()))
     return httpx.Response(reply.status, headers=headers, stream=httpx.ByteStream(reply.body), request=request)
 
@@ -190,6 +197,7 @@ class _Attempt(Attempt):
             seam.processes is not None and decision in HITS and i.of_process
             for i, decision in zip(inner, decisions, strict=True)
         ]
+        # To the inner stories they are spared: the process dies, and the call only meets that.
         super().__init__(
             call, trial.memory, inner,
             [SPARED if stop else decision for decision, stop in zip(decisions, stops, strict=True)], clock=seam.clock,
@@ -210,10 +218,12 @@ class _Attempt(Attempt):
             changes=not self._of_model and self.request.method not in SAFE,
         )  # fmt: skip
         guard = memory.guard
+        # Only where limits ask for them: headers may be large, and none is looked at without.
         if guard.limits:
             occasion.headers = {header: self.request.headers.get(header, "") for header in guard.headers}
             occasion.under_way = guard.under_way
         self.occasion = occasion.to_json(wire.state, reads=wire.reads) if wire else FIRST
+        # With its number, so that the manager decides by the plan that was in force here.
         if self.seam.plans > 1:
             self.occasion = {**self.occasion, "plan": self.seam.plans}
         return memory.decide(plan.candidates(call.target) if plan.stateful else inner, occasion)[: len(inner)]
@@ -221,6 +231,7 @@ class _Attempt(Attempt):
     async def run(self) -> Reply:
         """Runs the stories and logs the caller's observation."""
         call, note = self.call, self.note
+        # The messages of one request come again in the next, so the log has their number alone.
         logged_arguments = {"messages": len((call.value or {}).get("messages", []))} if self._of_model else call.value
         client_retry = (
             _client_retry.parse_count(self.request.headers.get(_client_retry.HEADER, "")) if call.attempt > 1 else None
@@ -232,6 +243,7 @@ class _Attempt(Attempt):
             )
         )
         self.seam.on_call(f"{call.target}.{call.tool}")
+        # Before its answer, so that a budget of calls counts those that fail too.
         self.trial.spent["calls"] += 1
         reply: Reply | None = None
         failure: Failure | None = None
@@ -249,13 +261,15 @@ class _Attempt(Attempt):
             dropped = [parts for parts in self.open if parts is not stream]  # a story put something else in their place
             for parts in dropped:
                 self.open.pop(parts)(None)
+            # A streamed attempt ends with its body, in `hand_on`.
             if stream is None:
                 self._finished(reply, failure)
             failure = None  # its traceback holds this frame
+            # After the record: closing a lane's connection may wait, and the log's order is that of the ends.
             for parts in dropped:
                 await parts.aclose()
 
-    def handed_on(self, reply: Reply) -> httpx.Response:
+    def hand_on(self, reply: Reply) -> httpx.Response:
         """The response whose body comes in parts. The attempt ends when its body does."""
 
         def end_body(streamed: Streamed, failure: Failure | None) -> None:
@@ -264,14 +278,15 @@ class _Attempt(Attempt):
                 self.open.pop(reply.stream)(streamed)
             self._finished(reply, failure, streamed, body)
 
-        def broken(failure: Failure) -> Exception:
+        def make_native(failure: Failure) -> Exception:
             after_s = round(self.seam.clock.monotonic() - self.began_s, 3)
             return native(failure, self.request, who=self.target.name, after_s=after_s)
 
         body = Body(
             reply, clock=self.seam.clock, began_s=self.began_s, silence_s=self.target.deadline_s, over=end_body,
-            native=broken,
+            native=make_native,
         )  # fmt: skip
+        # Held by the trial, so that its end can end a stream that nobody reads on.
         self.trial.reading[id(body)] = body
         headers = [(name.encode("ascii"), value.encode()) for name, value in reply.headers.items()]
         return httpx.Response(reply.status, headers=headers, stream=body, request=self.request)
@@ -289,6 +304,7 @@ class _Attempt(Attempt):
             if self.target.recorded and self.via != "lane":  # the target itself failed
                 self._record(call, failure=failure.kind)
             raise
+        # Kept by its parts, since a story may return other parts than those that were sent.
         if (parts := reply.stream) is not None:
             end_parts = self.open.pop(parts, lambda _: None)
             if self.target.recorded:
@@ -302,10 +318,12 @@ class _Attempt(Attempt):
         return reply
 
     def _record(self, call: Call, reply: Reply | None = None, *, failure: str = "") -> None:
+        # A model has no ids of requests: its question is told by its content.
         question = digest(call.value) if self._of_model else call.request_id
         self.note(make_replied(call.target, call.request, call.attempt, question, reply, failure))
 
     def _record_streamed(self, call: Call, reply: Reply, body: bytes, failure: str) -> None:
+        # Over a lane the break is the fault's own, as above.
         failure = "" if self.via == "lane" else failure
         self._record(call, replace(reply, body=body, stream=None), failure=failure)
 
@@ -319,9 +337,12 @@ class _Attempt(Attempt):
         """Sends the call to a service whose process may be stopped, or is stopped for this call. The fault acts on the
         process: the failure is the one that the call met."""
         processes = self.seam.processes
+        # The model is no process of the lab's, so nobody could stop it.
         if processes is None or self._of_model:
             return await self._send(call)
+        # Once: a story may send the call again, and the process dies at the first.
         stops, self._stops = self._stops[:1], []
+        # After the effect means after the answer, so that one is sent first; any other is dead before the call.
         last = next((stop for stop in stops if (outage := stop.fault.outage()) and outage.after_effect), None)
         first = next((stop for stop in stops if stop is not last), None)
         try:
@@ -344,6 +365,7 @@ class _Attempt(Attempt):
             self.seam.lanes.give_up(str(lost))
         assert last is not None
         self.faults.note_hit(last)
+        # The process died with the answer in hand: its caller reads a reset.
         raise Failure("reset")
 
     def _met(
@@ -361,6 +383,7 @@ class _Attempt(Attempt):
     async def _send(self, call: Call) -> Reply:
         """Sends the call over the lane that the manager names."""
         self.sent = call
+        # The request's own bytes, unless a story changed the value: encoding again could spell them otherwise.
         body = None if call.value is self.call.value else json.dumps(call.value).encode()
         if self.asked.direct:
             self.via = "direct"
@@ -406,6 +429,7 @@ class _Attempt(Attempt):
     async def _send_over_lane(self, row: int, address: tuple[str, int], body: bytes | None, *, stands: bool) -> Reply:
         """Sends the call over its lane: on a connection of its own, or on a kept one if the lane stays."""
         began_s, left_s = self.seam.clock.monotonic(), self.left_s
+        # Until it is known better: a caller that goes away meanwhile leaves this word.
         error: str | None = events.CANCELLED
         reply: Reply | None = None
         transport = self.seam.standing if stands else self.seam.ways.fresh(self.seam.tls, self.request, address)
@@ -449,16 +473,16 @@ class _Attempt(Attempt):
         status, size = (reply.status, len(reply.body)) if reply else (None, 0)
         if streamed is not None:
             size = streamed.size
-        said_no = reply is not None and target.says_no(reply)
-        if reply is not None and said_no:
+        is_refusal = reply is not None and target.says_no(reply)
+        if reply is not None and is_refusal:
             error = events.own_words(error_in(reply))
         stopped = reply is None if streamed is None else streamed.ended == events.CANCELLED
         if stopped and failure is None:
             error = events.CANCELLED
-        unusable = self._of_model and not said_no and bool(self.left)  # a tool's client may take an empty reply
+        unusable = self._of_model and not is_refusal and bool(self.left)  # a tool's client may take an empty reply
         if unusable:
             error = self.left
-        ok = reply is not None and not said_no and failure is None and not stopped and not unusable
+        ok = reply is not None and not is_refusal and failure is None and not stopped and not unusable
         self.note(
             events.CallFinished(
                 at=call.at,
@@ -471,20 +495,22 @@ class _Attempt(Attempt):
                 via=self.via,
                 rolled=self.faults.rolled,
                 replayed=reply is not None and "idempotency-replayed" in reply.headers,
-                reply=self._shown(reply) if body is None else line(body.read.heard.said, REPLY_MAX),
+                reply=self._show_reply(reply) if body is None else line(body.read.heard.said, REPLY_MAX),
                 first_byte_s=None if streamed is None else streamed.first_byte_s,
                 last_byte_s=None if streamed is None else streamed.last_byte_s,
             )
         )
+        # A request that broke off is asked again by the SDK, and is the same one then.
         if self._of_model and reply is not None:
             if ok:
                 self.trial.requests.answered(self.asked.request)
             if body is not None:  # of an answer that broke off, what was used is paid too
                 self._count(body.read.heard.model, body.read.usage)
+            # Of a refusal nothing was paid.
             elif ok and isinstance(reply.value, dict):
                 self._count(str(reply.value.get("model", "")), reply.value.get("usage"))
 
-    def _shown(self, reply: Reply | None) -> str:
+    def _show_reply(self, reply: Reply | None) -> str:
         """The start of the caller's reply in one line; of a model's answer, its text and its calls."""
         if reply is None:
             return ""
@@ -492,6 +518,7 @@ class _Attempt(Attempt):
         return line(text, REPLY_MAX) if text else line_of(reply.body, REPLY_MAX)
 
     def _count(self, model: str, usage: Any) -> None:
+        # A service may send anything in its place.
         if not isinstance(usage, dict):
             return
         tokens_in, tokens_out = bound_tokens(usage.get("prompt_tokens")), bound_tokens(usage.get("completion_tokens"))

@@ -37,10 +37,12 @@ class Target:
 
     def says_no(self, reply: Reply) -> bool:
         """Tells if the reply is a failure. One with status 200 is if `failed_if` matches or its body cannot be read."""
+        # Unreadable too: a body that is no JSON is no success to a tool's client.
         if not 200 <= reply.status < 300 or reply.unreadable:
             return True
         if not self.failed_if or not isinstance(reply.value, dict):
             return False
+        # `...` is a value that no JSON has, so a missing field never matches.
         return any(reply.value.get(key, ...) == bad for key, bad in self.failed_if.items())
 
 
@@ -54,6 +56,7 @@ class TrialState:
     began_s: float
     memory: TrialMemory
     spent: dict[str, float] = field(default_factory=lambda: {"tokens": 0.0, "calls": 0.0})
+    # A semaphore serves in the order of asking, which is the model's.
     turn: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
     stopped_by: events.Budget | None = None
     reading: dict[int, Body] = field(default_factory=dict)
@@ -81,6 +84,7 @@ class ProbeTag:
     trial: str
 
 
+# A context variable: agents run their tools in tasks of their own, which inherit it.
 _episode: ContextVar[TrialState] = ContextVar("episode")
 
 
@@ -96,6 +100,7 @@ def enter_trial(state: TrialState) -> Iterator[TrialState]:
     try:
         yield state
     finally:
+        # A copy, since a body that ends takes itself out. Streams that nobody reads on would keep their attempts open.
         for body in list(state.reading.values()):
             body.abandon()
         _episode.reset(token)

@@ -11,10 +11,13 @@ from chaoslab.seams.protocols.message import Message
 def message_of(value: Mapping[str, Any], headers: Iterable[tuple[bytes, bytes]], *, body: bool) -> Message | None:
     """The message that a request is by the fields of its body and its query, or by its headers if it has no `body`;
     None for plain HTTP."""
+    # MCP first, as its messages are JSON-RPC too.
     if "jsonrpc" in value:
         return mcp.read_message(value) or json_rpc.read_message(value)
+    # A list of messages is a batch of MCP alone; JSON-RPC's own are plain requests.
     if isinstance(value.get("body"), list):
         return mcp.read_batch(value["body"])
     if "query" in value:
         return graphql.read_message(value)
+    # With a body a session's header says nothing: the body does.
     return None if body else mcp.of_session(headers)

@@ -8,10 +8,12 @@ from typing import Any
 
 from chaoslab.seams.protocols.message import Effects, Message, ToolAnswer
 
+# The longest document that is read, in characters.
 TEXT_MAX = 64 * 1024
-"""The longest document that is read, in characters."""
+# Also a document with comments before its first word; text of any other kind is no GraphQL.
 _OPERATION = re.compile(r"\s*(?:#[^\r\n]*[\r\n]\s*)*(?:\{|(?:query|mutation|subscription|fragment)\b)")
 _TOKEN = re.compile(
+    # Commas are white space in GraphQL, as is a byte order mark.
     r'[\s,\ufeff]+|#[^\r\n]*|("""(?:\\"""|[\s\S])*?"""|"(?:\\.|[^"\\\r\n])*"|\.\.\.|-?\d[\w.+-]*|[A-Za-z_]\w*|[!$&()\[\]{}:=@|])'
 )
 _NAME = re.compile(r"[A-Za-z_]\w*\Z")
@@ -29,11 +31,13 @@ class Field:
 
 def read_message(value: Mapping[str, Any]) -> "GraphQL | None":
     """The message of a request's fields, be they of its body or its query; None if it is none."""
+    # Sent by GET, the fields stand in the query, whose own field `query` is the document.
     fields = value["query"] if isinstance(value["query"], Mapping) else value
     text, variables = fields.get("query"), fields.get("variables")
     if not isinstance(text, str) or len(text) > TEXT_MAX or not _OPERATION.match(text):
         return None
     try:
+        # By GET variables are a text of JSON.
         values = json.loads(variables) if isinstance(variables, str) else variables
         document = _Document(text, values if isinstance(values, Mapping) else {})
         operation = document.operation(fields.get("operationName"))
@@ -58,6 +62,7 @@ class GraphQL(Message):
         if self.kind != "mutation":
             return []
         data = reply.get("data") if isinstance(reply, Mapping) else None
+        # With errors a field of null was not done; one with data was, whatever the errors say.
         none = isinstance(reply, Mapping) and bool(reply.get("errors"))
         undone = [f for f in self.fields if none and not (isinstance(data, Mapping) and data.get(f.key) is not None)]
         return [(field.name, field.arguments) for field in self.fields if field not in undone]
@@ -66,10 +71,12 @@ class GraphQL(Message):
         if not isinstance(reply, Mapping) or not ("data" in reply or "errors" in reply):
             return None
         data, errors, keys = reply.get("data"), reply.get("errors"), [field.key for field in self.fields]
+        # Other fields beside those of the operation stay as they are.
         around = data if isinstance(data, Mapping) else {}
         values = {key: around[key] for key in keys if key in around}
         first = errors[0] if isinstance(errors, list) and errors else None
         error_text = str(first.get("message", "")) if isinstance(first, Mapping) else ""
+        # A partial answer is one: some field has a value.
         ok = not first or any(value is not None for value in values.values())
         if len(keys) == 1:
             return ToolAnswer(
@@ -113,8 +120,10 @@ class _Document:
                 self._skip("(", ")")
             self._directives()
             fields = self._fields()
+            # A fragment's fields are no operation's.
             if kind != "fragment":
                 operations[name] = kind, fields
+        # By name if the request states one, as a document may hold several.
         chosen = operations.get(str(operation_name)) or next(iter(operations.values()), None)
         return chosen if chosen and chosen[1] else None
 
@@ -161,6 +170,7 @@ class _Document:
                 elif self._next not in ("{", "@"):
                     self._take(_NAME)
                     self._directives()
+                    # A named spread: its fields stand elsewhere in the document.
                     continue
                 self._directives()
                 fields += self._fields()
@@ -175,6 +185,7 @@ class _Document:
                     self._colon()
                     arguments[argument] = self._value()
             self._directives()
+            # What is selected below a root field tells nothing about the tool.
             self._skip("{", "}")
             fields.append(Field(name, key, arguments))
         return tuple(fields)
@@ -186,6 +197,7 @@ class _Document:
     def _value(self) -> Any:
         token = self._take()
         if token == "$":
+            # A variable that was not sent is null.
             return self._variables.get(self._take(_NAME))
         if token == "[":
             listed = []
@@ -201,8 +213,10 @@ class _Document:
             return entries
         if token.startswith('"""'):
             return token[3:-3]
+        # Numbers and strings are spelled as in JSON, but for block strings.
         if token[0] in '"-0123456789':
             return json.loads(token)
         if not _NAME.match(token):
             raise ValueError(token)
+        # Other words are values of an enumeration.
         return _WORDS.get(token, token)

@@ -10,6 +10,7 @@ from chaoslab.seams.protocols.message import Effects, Message, ToolAnswer
 
 
 def read_values(body: bytes) -> Iterator[Any]:
+    # A body may be JSON or events, whatever its header says.
     """The JSON of each event of a body; that of the body itself if there are no events in it."""
     events = Events()
     chunks = [*events.feed(body), events.rest]
@@ -27,8 +28,10 @@ def replace_event(body: bytes, is_it: Callable[[Any], bool], data: str) -> bytes
     events = Events()
     chunks, is_replaced = [*events.feed(body), events.rest], False
     for number, event in enumerate(chunks):
+        # The first that answers: others on the stream are progress, or for other requests.
         if not is_replaced and is_it(json_of(event)):
             other_lines = [line for line in event.splitlines() if line and not line.startswith(b"data:")]
+            # One line, as JSON has no line breaks of its own.
             chunks[number] = b"\n".join([*other_lines, b"data: " + encoded(data), b"", b""])
             is_replaced = True
     return b"".join(chunks)
@@ -40,6 +43,7 @@ SERVER_ERROR = -32000
 
 def read_message(value: Mapping[str, Any]) -> "JsonRpc | None":
     """The message of a request's fields; None if it is none."""
+    # The version's field is what tells JSON-RPC from a service with a field `method`.
     if value.get("jsonrpc") != "2.0" or not isinstance(value.get("method"), str):
         return None
     return JsonRpc(value)
@@ -51,6 +55,7 @@ class JsonRpc(Message):
     def __init__(self, body: Mapping[str, Any]) -> None:
         self.body, self.tool = body, str(body["method"])
         params = body.get("params")
+        # By position they have no names, so the list is one argument.
         self.arguments = params if isinstance(params, Mapping) else {"params": params} if params else {}
 
     def with_arguments(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -59,9 +64,11 @@ class JsonRpc(Message):
 
     def effects(self, arguments: Mapping[str, Any], reply: Any) -> Effects:
         answer = self.answer(reply)
+        # An answer that is not known may have been a success.
         return [(self.tool, arguments)] if answer is None or (answer.ok and answer.done) else []
 
     def answer(self, reply: Any, schema: Any = None) -> ToolAnswer | None:  # noqa: ARG002
+        # With `method` it is the server's own request, on the same stream.
         if not isinstance(reply, Mapping) or "method" in reply or not ("result" in reply or "error" in reply):
             return None
         if reply.get("error") is not None:

@@ -42,8 +42,10 @@ def read_message(value: Mapping[str, Any]) -> "JsonRpc | SessionMessage | None":
     method = value.get("method")
     if value.get("jsonrpc") != "2.0":
         return None
+    # An answer of the client's to a question of the server's keeps the session up.
     if method is None and ("result" in value or "error" in value):  # the client answers the server
         return SessionMessage("answer", value)
+    # By known beginnings: another JSON-RPC service may have a method called `search`.
     if not isinstance(method, str) or not (method in _METHODS or method.startswith(_BEGINNINGS)):
         return None
     params = value.get("params")
@@ -51,15 +53,19 @@ def read_message(value: Mapping[str, Any]) -> "JsonRpc | SessionMessage | None":
         return McpToolCall(value)
     if method == LIST:
         return Listing(value)
+    # Content has a value that faults may change; all other talk keeps up the session.
     return Content(value) if method in CONTENTS else SessionMessage(method, value)
 
 
 def read_batch(items: Sequence[Any]) -> "Batch | None":
     """The message that several are together; None if one of them is none of MCP."""
     messages = [read_message(item) if isinstance(item, Mapping) else None for item in items]
+    # A batch with one message that is none of MCP is somebody else's.
     if not messages or None in messages:
         return None
-    return Batch(items, {index: message_ for index, message_ in enumerate(messages) if isinstance(message_, JsonRpc)})
+    return Batch(
+        items, {index: item_message for index, item_message in enumerate(messages) if isinstance(item_message, JsonRpc)}
+    )
 
 
 def of_session(headers: Iterable[tuple[bytes, bytes]]) -> "SessionMessage | None":
@@ -100,16 +106,18 @@ class McpToolCall(JsonRpc):
         return {**self.body, "params": {**self._params, "arguments": arguments}}
 
     def answer(self, reply: Any, schema: Any = None) -> ToolAnswer | None:  # noqa: ARG002
-        answer_ = super().answer(reply)
-        if answer_ is None or not isinstance(answer_.value, Mapping):  # an error has no value
-            return answer_
-        data = answer_.value
+        rpc_answer = super().answer(reply)
+        if rpc_answer is None or not isinstance(rpc_answer.value, Mapping):  # an error has no value
+            return rpc_answer
+        data = rpc_answer.value
         if not is_result(data):
+            # A question to the client, or a task: the call has no result yet, and a change of it would break the
+            # exchange.
             return ToolAnswer(None, lambda _: reply, done=False)
         value = result_value(data) if "content" in data or "structuredContent" in data else None
         failed = data.get("isError") is True
         return ToolAnswer(
-            value, lambda now: answer_.put(change_result(data, now)), ok=not failed, words=str(value) * failed
+            value, lambda now: rpc_answer.put(change_result(data, now)), ok=not failed, words=str(value) * failed
         )
 
     def made(self, value: Any, schema: Any = None) -> Any:
@@ -123,6 +131,7 @@ class McpToolCall(JsonRpc):
 
     @property
     def _typed(self) -> dict[str, Any]:
+        # Only from 2026-07-28 on a result has a type.
         meta = self._params.get("_meta")
         return {"resultType": "complete"} if isinstance(meta, Mapping) and VERSION in meta else {}
 
@@ -162,11 +171,13 @@ class Tasks:
             has_ended = self.has_ended(message)
             self._open.discard(message.task)
             return not has_ended
+        # Beside answers, notifications tell of a task's state.
         data = reply.get("result", reply.get("params")) if isinstance(reply, Mapping) else None
         if isinstance(data, Mapping):
             if isinstance(message, McpToolCall) and (task := _accepted_task(data)) is not None:
                 self._calls[task] = message
                 self._open.add(task)
+            # A task that failed did nothing, as a call that failed.
             elif data.get("status") in _FAILED or _is_failure(data.get("result")):
                 self._open.discard(str(data.get("taskId")))
         return True
@@ -177,6 +188,7 @@ class Tasks:
 
     def unfinished(self) -> list[McpToolCall]:
         """The calls of tasks whose end nobody has heard of, which therefore may have done their work."""
+        # Sorted, as a set has no order.
         return [self._calls[task] for task in sorted(self._open)]
 
 
@@ -188,7 +200,9 @@ class Batch(Message):
     def __init__(self, items: Sequence[Any], calls: Mapping[int, JsonRpc]) -> None:
         """`calls`: those of the messages that are no talk of a session, by their places."""
         self._items, self._calls = items, calls
+        # Ids may be numbers or texts, and a client matches either.
         self._ids = {index: str(call.body.get("id")) for index, call in calls.items()}
+        # Alone, the one call's tool and arguments are those of the batch.
         self._alone = next(iter(calls.values())) if len(calls) == 1 else None
         self.tool = ", ".join(call.tool for call in calls.values())
         several = {self._ids[index]: call.arguments for index, call in calls.items()}
@@ -224,10 +238,12 @@ class Batch(Message):
             changed = {
                 id(answers[index]): tool_answer.put(self._own(value, index)) for index, tool_answer in parts.items()
             }
+            # By identity: two answers may be equal.
             return [changed.get(id(item), item) for item in reply]
 
         values = {self._ids[index]: tool_answer.value for index, tool_answer in parts.items()}
         return ToolAnswer(
+            # Some parts may have failed; the batch did its work if one has.
             next(iter(values.values())) if self._alone is not None else values, put, any(p.ok for p in parts.values()),
             next((p.words for p in parts.values() if p.words), ""), any(p.done for p in parts.values()),
         )  # fmt: skip
@@ -245,7 +261,7 @@ class Batch(Message):
         """The answer to each call, by the call's place."""
         by_id = {str(item["id"]): item for item in reply if isinstance(item, Mapping) and "id" in item} if isinstance(
             reply, list) else {}  # fmt: skip
-        return {index: by_id[id_] for index, id_ in self._ids.items() if id_ in by_id}
+        return {index: by_id[call_id] for index, call_id in self._ids.items() if call_id in by_id}
 
 
 class Content(JsonRpc):
@@ -257,12 +273,16 @@ class Content(JsonRpc):
         return []
 
     def answer(self, reply: Any, schema: Any = None) -> ToolAnswer | None:  # noqa: ARG002
-        answer_ = super().answer(reply)
+        rpc_answer = super().answer(reply)
         key = CONTENTS[self.tool]
-        if answer_ is None or not isinstance(answer_.value, Mapping) or not isinstance(answer_.value.get(key), list):
-            return answer_
-        data, parts = answer_.value, _parts(answer_.value[key])
-        return ToolAnswer(_texts(parts), lambda now: answer_.put({**data, key: _replace_texts(parts, now)}))
+        if (
+            rpc_answer is None
+            or not isinstance(rpc_answer.value, Mapping)
+            or not isinstance(rpc_answer.value.get(key), list)
+        ):
+            return rpc_answer
+        data, parts = rpc_answer.value, _parts(rpc_answer.value[key])
+        return ToolAnswer(_texts(parts), lambda now: rpc_answer.put({**data, key: _replace_texts(parts, now)}))
 
 
 class Listing(JsonRpc):
@@ -275,15 +295,15 @@ class Listing(JsonRpc):
         return []
 
     def answer(self, reply: Any, schema: Any = None) -> ToolAnswer | None:  # noqa: ARG002
-        answer_ = super().answer(reply)
+        rpc_answer = super().answer(reply)
         if (
-            answer_ is None
-            or not isinstance(answer_.value, Mapping)
-            or not isinstance(answer_.value.get("tools"), list)
+            rpc_answer is None
+            or not isinstance(rpc_answer.value, Mapping)
+            or not isinstance(rpc_answer.value.get("tools"), list)
         ):
-            return answer_
-        data = answer_.value
-        return ToolAnswer(data["tools"], lambda now: answer_.put(change_listing(data, now)))
+            return rpc_answer
+        data = rpc_answer.value
+        return ToolAnswer(data["tools"], lambda now: rpc_answer.put(change_listing(data, now)))
 
 
 def change_listing(data: Mapping[str, Any], tools: Any) -> dict[str, Any]:
@@ -293,9 +313,10 @@ def change_listing(data: Mapping[str, Any], tools: Any) -> dict[str, Any]:
 
 def tools_in(body: bytes) -> Iterator[Mapping[str, Any]]:
     """The tools of the lists in an answer, be it JSON or a stream of events."""
+    # Both forms of an answer, as the transport allows either.
     for reply in json_rpc.read_values(body):
-        result_ = reply.get("result") if isinstance(reply, Mapping) else None
-        tools = result_.get("tools") if isinstance(result_, Mapping) else None
+        result = reply.get("result") if isinstance(reply, Mapping) else None
+        tools = result.get("tools") if isinstance(result, Mapping) else None
         for tool in tools if isinstance(tools, list) else ():
             if isinstance(tool, Mapping) and isinstance(tool.get("name"), str):
                 yield tool
@@ -303,6 +324,7 @@ def tools_in(body: bytes) -> Iterator[Mapping[str, Any]]:
 
 def only_reads(tool: Any) -> bool:
     """True if a tool in a list says that it only reads."""
+    # `is True`, since a hint of another type is no statement.
     return _annotations(tool).get("readOnlyHint") is True
 
 
@@ -323,6 +345,7 @@ def is_result(data: Mapping[str, Any]) -> bool:
     """True if the result of a call is the tool's own, and no question to the client nor a task that was accepted."""
     kind = data.get("resultType")
     if kind is not None:
+        # Named by the server since 2026-07-28; before, it shows in the fields.
         return bool(kind == "complete")
     return "content" in data or "structuredContent" in data or _accepted_task(data) is None
 
@@ -342,6 +365,7 @@ def _is_failure(data: Any) -> bool:
 def result_value(data: Mapping[str, Any]) -> Any:
     """The value of a result: the structured content, else the text or the JSON in it. Of several parts the texts."""
     if (structure := data.get("structuredContent")) is not None:
+        # The SDK wraps what is no object, so its content is the value.
         return structure["result"] if _is_wrapped(structure) else structure
     return _texts(_parts(data.get("content")))
 
@@ -350,6 +374,7 @@ def change_result(data: Mapping[str, Any], value: Any) -> dict[str, Any]:
     """The result with another value."""
     structure, parts = data.get("structuredContent"), _parts(data.get("content"))
     if structure is None:
+        # Without structured content the text is all that the client reads.
         return {**data, "content": _replace_texts(parts, value)}
     # A text that the server indents stays indented, so that the fault changes its value alone.
     indent = 2 if any("\n" in str(item.get("text")) for item in parts) else None
@@ -360,7 +385,9 @@ def change_result(data: Mapping[str, Any], value: Any) -> dict[str, Any]:
 def fit_value(value: Any, was: Any, schema: Any) -> Any:
     """The value of a result in the form of its schema; without one, in that of the true value."""
     if not isinstance(schema, Mapping):
+        # The form of a true value stands in for a schema, unless it is a text, which has none.
         return value if isinstance(was, str) else schemas.fit_to_schema(value, was, schemas.schema_of(was))
+    # A schema of the SDK's wrapping is for the object around.
     if "result" in schema.get("properties", ()) and not (isinstance(was, Mapping) and "result" in was):
         return schemas.fit_to_schema({"result": value}, {"result": was}, schema)["result"]
     return schemas.fit_to_schema(value, was, schema)
@@ -382,6 +409,7 @@ def make_result(value: Any, schema: Any = None) -> dict[str, Any]:
 
 def make_error_result(name: str, error_text: str) -> dict[str, Any]:
     """A result that says it is an error, as a server makes it of an exception."""
+    # In the words of the Python SDK's server.
     return {**make_text_result(f"Error executing tool {name}: {error_text}"), "isError": True}
 
 
@@ -402,6 +430,7 @@ def _is_text(item: Mapping[str, Any]) -> bool:
 def _texts(parts: list[Mapping[str, Any]]) -> Any:
     """The only text; of several, a list; without any, the types of the parts."""
     texts = [_parse_text(_text_holder(item)["text"]) for item in parts if _is_text(item)]
+    # Of images and the like only the type is a value that can be changed.
     return (
         texts[0] if len(texts) == len(parts) == 1 else texts or [_text_holder(item).get("type", "") for item in parts]
     )
@@ -411,6 +440,7 @@ def _replace_texts(parts: list[Mapping[str, Any]], value: Any) -> list[Mapping[s
     """The parts with these texts in the place of theirs. Texts that have no place come behind, and places without a
     text are left out."""
     written = [item for item in parts if _is_text(item)]
+    # A list for several texts; for the only one a list is its value.
     texts = value if isinstance(value, list) and not len(written) == len(parts) == 1 else [value]
     items: list[Mapping[str, Any]] = []
     rest = iter(texts)
@@ -419,11 +449,13 @@ def _replace_texts(parts: list[Mapping[str, Any]], value: Any) -> list[Mapping[s
             items.append(item)
         elif (text := next(rest, _NONE)) is not _NONE:
             items.append(_with_text(item, text))
+    # In the form of the last text, so that a client reads them alike.
     return [*items, *(_with_text(written[-1] if written else {"type": "text", "text": ""}, text) for text in rest)]
 
 
 def _with_text(item: Mapping[str, Any], value: Any) -> Mapping[str, Any]:
     inner = _text_holder(item)
+    # Indented as it was, so that only the value differs.
     new = {**inner, "text": _as_text(value, 2 if "\n" in inner["text"] else None)}
     return new if inner is item else {**item, "content": new}
 

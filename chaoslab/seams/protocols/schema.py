@@ -4,13 +4,14 @@ from collections.abc import Callable, Mapping
 from operator import ge, gt, le, lt
 from typing import Any
 
+# Schemas may refer to themselves.
 DEPTH_MAX = 40
 _OF_NUMBERS = {"minimum": lt, "maximum": gt, "exclusiveMinimum": le, "exclusiveMaximum": ge}
+# The bounds of values and of lengths, each with the comparison that breaks it.
 BOUNDS: Mapping[str, Mapping[str, Callable[[Any, Any], bool]]] = {
     "integer": _OF_NUMBERS, "number": _OF_NUMBERS, "boolean": {},
     "string": {"minLength": lt, "maxLength": gt}, "array": {"minItems": lt, "maxItems": gt},
 }  # fmt: skip
-"""The bounds of values and of lengths, each with the comparison that breaks it."""
 EMPTY: Mapping[str, Any] = {
     "string": "", "integer": 0, "number": 0, "boolean": False, "array": [], "object": {}, "null": None
 }  # fmt: skip
@@ -29,20 +30,25 @@ def schema_of(value: Any) -> dict[str, Any]:
         return {"type": kind, "properties": {k: schema_of(v) for k, v in value.items()}, "required": list(value)}
     if kind == "array":
         kinds = {_kind(item) for item in value}
+        # Mixed items tell nothing about their type.
         return {"type": kind, "items": schema_of(value[0]) if len(kinds) == 1 else {}}
+    # Of null nothing is known: the field may hold anything.
     return {} if kind == "null" else {"type": kind}
 
 
 def _fit_value(value: Any, was: Any, schema: Any, root: Any, depth: int) -> Any:
     schema = _resolve_schema(schema, root, was, depth)
     kinds = _kinds(schema)
+    # A whole number is a number in JSON Schema.
     if kinds and _kind(value) not in kinds and not (_kind(value) == "integer" and "number" in kinds):
+        # A value that was changed to another type falls back; one that was emptied becomes the schema's own empty.
         if value or isinstance(value, bool | int | float):
             return was
         return _empty_value(was, schema, root, depth)
     if isinstance(value, Mapping) and depth:
         return _fit_object(value, was if isinstance(was, Mapping) else {}, schema, root, depth)
     if isinstance(value, list) and isinstance(schema.get("items"), Mapping) and depth:
+        # Items beyond those of the true list are compared with its last.
         true = was if isinstance(was, list) and was else [None]
         value = [
             _fit_value(item, true[min(n, len(true) - 1)], schema["items"], root, depth - 1)
@@ -56,6 +62,7 @@ def _fit_object(
 ) -> dict[str, Any]:
     properties = schema.get("properties")
     known_properties = properties if isinstance(properties, Mapping) else {}
+    # Only if the schema closes the object: unknown fields are allowed by default.
     closed = schema.get("additionalProperties") is False
     fields = {
         key: _fit_value(field, was.get(key), known_properties[key], root, depth - 1)
@@ -76,6 +83,7 @@ def _fit_object(
 def _empty_value(was: Any, schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> Any:
     """The emptiest value of the schema; the true one if none is allowed."""
     kinds = _kinds(schema) or [_kind(was)]
+    # null first: it is the emptiest that the schema allows.
     kind = "null" if "null" in kinds else kinds[0]
     empty = EMPTY.get(kind)
     if kind == "object" and depth > 0:
@@ -91,12 +99,14 @@ def _resolve_schema(schema: Any, root: Mapping[str, Any], was: Any, depth: int) 
         if isinstance(reference := schema.get("$ref"), str) and reference.startswith("#/"):
             schema = root
             for key in reference[2:].split("/"):
+                # The escapes of JSON pointers (RFC 6901, section 4).
                 schema = schema.get(key.replace("~1", "/").replace("~0", "~")) if isinstance(schema, Mapping) else None
             continue
         several = schema.get("anyOf") or schema.get("oneOf")
         if not isinstance(several, list) or not several:
             return schema
         inner = [_resolve_schema(option, root, was, depth - 1) for option in several] if depth else []
+        # The option that the true value was made by.
         schema = next((option for option in inner if not _kinds(option) or _kind(was) in _kinds(option)), {})
     return schema if isinstance(schema, Mapping) else {}
 
@@ -109,6 +119,7 @@ def _kinds(schema: Mapping[str, Any]) -> list[str]:
 def _kind(value: Any) -> str:
     match value:
         case bool():
+            # Before int, as True is one to Python.
             return "boolean"
         case int():
             return "integer"

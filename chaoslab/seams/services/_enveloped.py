@@ -14,10 +14,10 @@ from chaoslab.seams.services.messages import Fields, HttpRequest, Served, is_str
 from chaoslab.seams.services.model import ModelHost
 
 _NOTHING: dict[str, Any] = {}
+# The intent of a request without a query and a body.
 _NOTHING_WANTED = canonical(["", _NOTHING])
-"""The intent of a request without a query and a body."""
+# The fields of the meaning of a body that is one text, whose digest stands in what is noted of it.
 _TEXT = {"body"}
-"""The fields of the meaning of a body that is one text, whose digest stands in what is noted of it."""
 
 
 class WantedCall:
@@ -29,6 +29,7 @@ class WantedCall:
         that its service has accepted."""
         self.host = host
         self.tool = f"{request.method} {request.path}"
+        # GET without a query is the most frequent request of all; its intent need not be spelled.
         empty = not request.body and "?" not in request.target
         self.value: Any = _NOTHING if empty else request.meaning()
         text = not empty and self.value.keys() == _TEXT and isinstance(self.value["body"], str)
@@ -44,9 +45,11 @@ class WantedCall:
             self.intent = (
                 canonical([request.target, self.value]) if message is not None
                 else _NOTHING_WANTED if empty
+                # A long text is compared by its digest, which the log has made already.
                 else canonical([request.query, self.arguments]) if self.long and text
                 else request.intent(self.value)
             )  # fmt: skip
+        # Nested so deeply that it cannot be spelled: by the bytes alone then.
         except RecursionError:
             self.intent = request.intent({})
 
@@ -70,6 +73,7 @@ class Enveloped(Served):
     said: Any
 
     def __init__(self, served: Served, message: Message, schema: Any, payload: Any, answer: ToolAnswer) -> None:
+        # As a plain copy of the fields: the reply is read once, and making it anew would unpack it anew.
         self.__dict__.update(served.__dict__)
         self.__dict__.update(
             value=answer.value, ok=answer.ok, done=answer.done, said=payload, _of=(message, schema, answer)
@@ -88,6 +92,7 @@ class Enveloped(Served):
         body = encoded(text)
         if is_stream(self.fields):
             message, schema, _ = self.__dict__["_of"]
+            # Only the event that answers is replaced; progress before it stays.
             body = json_rpc.replace_event(self.body, lambda payload: message.answer(payload, schema) is not None, text)
         return Served(self.status, set_length(self.fields, body), body)
 
@@ -104,6 +109,7 @@ class Enveloped(Served):
 
 def unwrap_served(served: Served, message: Message, schema: Any) -> Served:
     """The reply with the tool's own value, if it answers the message; else as it is."""
+    # A stream may have other messages before the one that answers.
     for payload in json_rpc.read_values(served.body) if is_stream(served.fields) else (served.value,):
         answer = message.answer(payload, schema)
         if answer is not None:
@@ -113,6 +119,7 @@ def unwrap_served(served: Served, message: Message, schema: Any) -> Served:
 
 def make_reply(message: Message, payload: Any, schema: Any = None) -> Served:
     """A reply of the lab's own with this whole message."""
+    # `str` for what JSON does not know: a fault's value may be of any class.
     body = encoded(json.dumps(payload, ensure_ascii=False, default=str))
     fields: Fields = [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
     return unwrap_served(Served(200, fields, body), message, schema)

@@ -42,6 +42,7 @@ class Outages:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self.resets: dict[str, Callable[[], object]] = {}
+        # By service, since an outage is there for all of its clients.
         self._current: dict[str, Current] = {}
         self._lines: dict[str, dict[int, Droppable]] = {}
 
@@ -51,16 +52,19 @@ class Outages:
 
     def opened(self, name: str, line: Droppable) -> None:
         """Takes a connection of a service."""
+        # By identity, since connections have no names and may be alike.
         self._lines.setdefault(name, {})[id(line)] = line
 
     def closed(self, name: str, line: Droppable) -> None:
         """Forgets a connection that is over."""
+        # It may have been dropped with the outage's others.
         self._lines.get(name, {}).pop(id(line), None)
 
     def begin(self, name: str, active: ActiveFault, request: Request) -> Current | None:
         """The outage that begins with this fault; None if it has none, or if one goes on. The connections of a process
         that is down are broken."""
         outage = active.fault.outage()
+        # One at a time: a process that is down cannot be paused too.
         if outage is None or self.of(name) is not None:
             return None
         until_s = self._clock.monotonic() + outage.for_s
@@ -69,6 +73,7 @@ class Outages:
         if outage.lost and name in self.resets:
             self.resets[name]()
         if outage.held is None:
+            # A copy, as each takes itself out when it drops.
             for line in list(self._lines.pop(name, {}).values()):
                 line.drop()
         return current
@@ -82,6 +87,7 @@ class Outages:
     def of(self, name: str) -> Current | None:
         """The outage of the service that goes on; None if there is none."""
         current = self._current.get(name)
+        # By the time alone: nobody ends it, so no event is missed.
         return current if current is not None and self._clock.monotonic() < current.until_s else None
 
     def count(self) -> int:
@@ -94,6 +100,7 @@ class Outages:
 
     def down(self, name: str) -> Current | None:
         """The outage for which the service refuses connections now."""
+        # Asked for each connection and each answer, so the usual case is one look.
         current = self.of(name) if self._current else None
         return current if current is not None and current.outage.held is None else None
 
@@ -102,5 +109,6 @@ class Outages:
         current = self.of(name) if self._current else None
         if current is None or current.outage.held is None:
             return None
+        # What is left of it, and not all of it: the call came in its middle.
         fault = current.outage.held(current.until_s - self._clock.monotonic())
         return ActiveFault(current.injection, current.fault_name, fault)

@@ -21,12 +21,13 @@ from chaoslab.base.phrases import phrase
 
 Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 Kind = Literal["wsgi", "asgi", "function"]
+# The key under which a WSGI environment has the request as it came: its target and its headers.
+# WSGI joins repeated headers and unquotes the path, and a fault needs them as they came.
 RAW = "chaoslab.raw"
-"""The key under which a WSGI environment has the request as it came: its target and its headers."""
+# The key under which it has a list of functions that are called when the client hangs up.
 LEFT = "chaoslab.left"
-"""The key under which it has a list of functions that are called when the client hangs up."""
+# The ports of a service that states none.
 PORTS = (80, 443)
-"""The ports of a service that states none."""
 FORMS = "a WSGI or ASGI application, or a function of one argument, the request"
 _REPLIES = "it should return a dict, list, str, bytes or None, or (status, body), or (status, body, headers)"
 
@@ -53,6 +54,7 @@ class AppRequest:
 
     @property
     def text(self) -> str:
+        # "replace": the function decides what is wrong with its request, not its decoding.
         return self.body.decode("utf-8", "replace")
 
 
@@ -100,8 +102,10 @@ def _signature(app: Any) -> inspect.Signature | None:
 def _can_take(app: Any, count: int) -> bool:
     signature = _signature(app)
     if signature is None:
+        # Whatever it is, calling it tells.
         return True
     try:
+        # Bound and not counted, so that defaults and `*args` are taken into account.
         signature.bind(*range(count))
     except TypeError:
         return False
@@ -143,9 +147,11 @@ async def _awaited(reply: Any) -> Any:
 
 
 def _request(environ: Mapping[str, Any]) -> AppRequest:
+    # CGI's names have an underscore for each dash and no case.
     headers = {key[5:].replace("_", "-").lower(): value for key, value in environ.items() if key.startswith("HTTP_")}
     if "CONTENT_TYPE" in environ:
         headers["content-type"] = environ["CONTENT_TYPE"]
+    # PEP 3333: WSGI's texts are bytes in Latin-1.
     path = environ["PATH_INFO"].encode("latin-1").decode("utf-8", "replace")
     query = dict(parse_qsl(environ["QUERY_STRING"], keep_blank_values=True))
     return AppRequest(environ["REQUEST_METHOD"], path, query, headers, environ["wsgi.input"].read())
@@ -153,8 +159,10 @@ def _request(environ: Mapping[str, Any]) -> AppRequest:
 
 def _read_reply(reply: Any, function: Any) -> tuple[int, list[tuple[str, str]], Iterable[bytes]]:
     """Status, headers and body of a function's reply. Raises TypeError: it is no reply."""
+    # 204 for None: a service that has nothing to say, as frameworks answer.
     returned, status, extra, body = reply, 204 if reply is None else 200, cast(Any, {}), reply
     if isinstance(reply, tuple):
+        # bool is an int too, and (True, ...) is answered by 100 to 999.
         if len(reply) not in (2, 3) or not isinstance(reply[0], int) or not 100 <= reply[0] <= 999:
             raise _no_reply(function, returned)
         status, body = int(reply[0]), reply[1]
@@ -173,6 +181,7 @@ def _read_reply(reply: Any, function: Any) -> tuple[int, list[tuple[str, str]], 
     else:
         raise _no_reply(function, returned)
     headers = _with_content_type(headers, kind) if kind else headers
+    # 204 and 304 have no body, and 204 no length either (RFC 9110, section 8.6).
     return status, headers if status in (204, 304) else [*headers, ("Content-Length", str(len(data)))], [data]
 
 

@@ -11,13 +11,22 @@ class AsideAttempt(ServiceAttempt):
     """A request that only keeps up a session of its protocol, or asks for a list of tools that no fault is aimed at. It
     is answered as without the seam, and neither numbered nor noted."""
 
+    # Of the class: nothing of the base's own making is run, as it would number the request.
     of_model, chat, hit, over, waited_s = False, None, False, False, None
     reads = 0
 
-    def __init__(self, seam: ServiceSeam, book: TrialLog, name: str, request: HttpRequest, call: WantedCall) -> None:
-        self.seam, self.book, self.name, self.request, self.tool = seam, book, name, request, call.tool
-        self.value, self.message, self.clock, self.deadline_s = call.value, call.message, seam.clock, seam.timeout_s
+    def __init__(
+        self, seam: ServiceSeam, book: TrialLog, name: str, request: HttpRequest, wanted_call: WantedCall
+    ) -> None:
+        self.seam, self.book, self.name, self.request, self.tool = seam, book, name, request, wanted_call.tool
+        self.value, self.message, self.clock, self.deadline_s = (
+            wanted_call.value,
+            wanted_call.message,
+            seam.clock,
+            seam.timeout_s,
+        )
         self.began_s = self.clock.monotonic()
+        # It was reached, so a trial whose services nobody asked is told rightly.
         seam.asked_of.add(name)
         seam.open[id(self)] = self
 
@@ -41,6 +50,7 @@ class AsideAttempt(ServiceAttempt):
 
     def hold(self) -> None:
         if self.seam.outages.held(self.name) is not None:
+            # A paused process answers no session's message either.
             self.clock.sleep(max(0.0, self.seam.outages.until_s(self.name) - self.clock.monotonic()))
 
     def ended(self, end: ClientEnd) -> None:  # noqa: ARG002
@@ -58,6 +68,7 @@ def attempt_aside(seam: ServiceSeam, name: str, request: HttpRequest, line: Line
     if seam.book is None:
         return None
     call = WantedCall(request, seam.model(name, request), seam.tasks[name])
+    # Before the first line: an event may have a part of it.
     seam.book.hide(request.secrets(body=call.long))
     if seam.aside(name, call):
         return AsideAttempt(seam, seam.book, name, request, call)

@@ -10,11 +10,11 @@ from chaoslab.base.jsonable import to_jsonable
 from chaoslab.core.events import Effect
 from chaoslab.seams.services.messages import HttpRequest
 
+# The header of a reply in which a service says what it did: "none", a JSON object such as {"effect": "order_placed",
+# "item": "tea"}, or a list of these. Without it, an unsafe request with a status of 2xx is one effect.
 EFFECT = "X-Lab-Effect"
-"""The header of a reply in which a service says what it did: "none", a JSON object such as {"effect": "order_placed",
-"item": "tea"}, or a list of these. Without it, an unsafe request with a status of 2xx is one effect."""
+# The methods without effects (RFC 9110, section 9.2.1).
 SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
-"""The methods without effects (RFC 9110, section 9.2.1)."""
 
 
 def parse_effects(header: str) -> list[tuple[str, Mapping[str, Any]]]:
@@ -24,6 +24,7 @@ def parse_effects(header: str) -> list[tuple[str, Mapping[str, Any]]]:
     value = json.loads(header)
     effects = list[tuple[str, Mapping[str, Any]]]()
     for entry in value if isinstance(value, list) else [value]:
+        # One that is wrong makes the whole statement wrong: half of it would be a guess.
         if not isinstance(entry, dict) or not isinstance(entry.get("effect"), str):
             raise ValueError('it should be none, or JSON as in {"effect": "order_placed", "item": "tea"}')
         effects.append((entry["effect"], {key: value for key, value in entry.items() if key != "effect"}))
@@ -51,12 +52,14 @@ class Repeats:
         header = next((value for name, value in request.fields if is_idempotency_key(name)), "")
         if key := header or idempotency_key_of(arguments):
             return f"{tool} {key}"
+        # 8 bytes: names of one trial, and a body may be megabytes.
         fingerprint = f"{request.method} {request.target} {blake2b(request.body, digest_size=8).hexdigest()}"
         target_key = service, request.target
         latest, nth = self._latest.get(target_key, ("", 0))
         if fingerprint != latest:
             nth += 1
             self._latest[target_key] = fingerprint, nth
+        # After the count above: an unsafe request in between makes a later PUT another one, too.
         if request.method not in REPEATABLE:
             return ""
         return f"{fingerprint} {nth}" if nth > 1 else fingerprint

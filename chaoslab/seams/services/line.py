@@ -98,7 +98,9 @@ class StreamView:
         """The reader's view at the end. `error`: as in `ClientEnd`; `waited`: the reader waited for more."""
         ended = error or "end"
         if error == "left":
+            # Whoever has the stream's last event has all of it, though the connection goes on.
             ended = "end" if self._done else "timed_out" if waited else CANCELLED
+        # The last silence counts too, up to its end.
         silence_s = round(max(self._silence_s, now - self._last_s), 6)
         if self._first_s is None:
             return Streamed(silence_s=silence_s, ended=ended)

@@ -17,10 +17,10 @@ from chaoslab.core.exchange import Failure, Reply
 from chaoslab.core.stream import EVENT_STREAM, FRAMES, IN_LINES, Cutter, Events, FrameCutter, Lines
 from chaoslab.wire.http1 import BODILESS, unpack
 
+# The largest body that is compared by its meaning, in bytes; a larger one by its digest.
 COMPARED_MAX = 64 * 1024
-"""The largest body that is compared by its meaning, in bytes; a larger one by its digest."""
+# The largest query and body whose intent is kept, in bytes, and the most that are: who asks again asks the same.
 KEPT_MAX, INTENTS_MAX = 4 * 1024, 256
-"""The largest query and body whose intent is kept, in bytes, and the most that are: who asks again asks the same."""
 LENGTHS = frozenset({"content-length", "content-encoding", "transfer-encoding"})
 _FORM = "application/x-www-form-urlencoded"
 
@@ -74,10 +74,10 @@ class HttpRequest:
 
     def secrets(self, *, body: bool) -> set[str]:
         """The credentials in its headers and its query, and in its `body` if that is cut in a log."""
-        secrets_ = find_in_headers(self.fields)
+        credentials = find_in_headers(self.fields)
         if self.query:
-            secrets_ |= find_in_query(self.query)
-        return secrets_ | find_in_body(self.header(b"content-type"), self.body) if body else secrets_
+            credentials |= find_in_query(self.query)
+        return credentials | find_in_body(self.header(b"content-type"), self.body) if body else credentials
 
     def intent(self, meaning: Mapping[str, Any]) -> str:
         """The meaning as text, to tell if another request wants the same. Of a body that is very large, or nested very
@@ -94,6 +94,7 @@ class HttpRequest:
                 pass
             else:
                 if short:
+                    # All at once: an order of use would cost at each request.
                     if len(_intents) >= INTENTS_MAX:
                         _intents.clear()
                     _intents[query, body] = meaning, text
@@ -107,7 +108,9 @@ class HttpRequest:
             original, changed = _fields_of(query), fields.pop("query", {})
             if isinstance(changed, dict):
                 changed = {
-                    name: original.get(name, value_) if value_ == MASK else value_ for name, value_ in changed.items()
+                    # A masked credential is no change; the service gets its own again.
+                    name: original.get(name, value_) if value_ == MASK else value_
+                    for name, value_ in changed.items()
                 }
             query = urlencode(changed, doseq=True)
         if kind == "form":
@@ -115,6 +118,7 @@ class HttpRequest:
         else:
             content = fields["body"] if kind == "other" and list(fields) == ["body"] else fields
             body = json.dumps(content).encode() if self.body or fields else b""
+        # The body has another length, and comes whole.
         headers = [(k, v) for k, v in self.headers if k.lower() not in (b"content-length", b"transfer-encoding")]
         headers.append((b"content-length", str(len(body)).encode()))
         return HttpRequest(self.method, f"{self.path}?{query}" if query else self.path, headers, body)
@@ -162,6 +166,7 @@ class Served(Reply):
         """A story's reply in this form."""
         if isinstance(reply, cls):
             return reply
+        # 204 and 304 have no body, whatever a story has put there.
         body = b"" if reply.status in BODILESS else reply.body
         return cls(reply.status, set_length(list(reply.headers.items()), body), body)
 
@@ -173,6 +178,7 @@ def set_length(fields: Fields, body: bytes) -> list[tuple[str, str]]:
 
 def is_stream(fields: Iterable[tuple[str, str]]) -> bool:
     """True if the headers say that the body is a stream of events."""
+    # By the value first, which most headers fail at once.
     return any(value.startswith((EVENT_STREAM, FRAMES)) and name.lower() == "content-type" for name, value in fields)
 
 
@@ -217,6 +223,7 @@ class Messages:
         return self._held
 
     def feed(self, piece: bytes) -> list[bytes]:
+        # A frame that passes in pieces comes before all else.
         large, complete = piece[: self._large], list[bytes]()
         self._large -= len(large)
         if large:
@@ -241,10 +248,12 @@ def _size(data: bytes, begin: int) -> int | None:
     """The size of the frame that begins there, with its head; None as long as the head does not tell it."""
     if len(data) < begin + 2:
         return None
+    # 7 bits, or 16 or 64 behind them (RFC 6455, section 5.2).
     length, head = data[begin + 1] & 0x7F, 2
     if length >= 126:
         head += 2 if length == 126 else 8
         if len(data) < begin + head:
             return None
         length = int.from_bytes(data[begin + 2 : begin + head], "big")
+    # A client's frames have a mask of 4 bytes.
     return head + (4 if data[begin + 1] & 0x80 else 0) + length

@@ -15,8 +15,8 @@ from chaoslab.core.stream import EVENT_STREAM, FRAMES
 from chaoslab.seams._replied import make_replied
 from chaoslab.seams.services.messages import HttpRequest
 
+# The most tokens of one answer that are believed; a higher figure counts as 0.
 TOKENS_MAX = 2**53
-"""The most tokens of one answer that are believed; a higher figure counts as 0."""
 
 
 class ReadAnswer(Protocol):
@@ -109,22 +109,23 @@ class ModelSpending:
 
 def bound_tokens(tokens: Any) -> int:
     """The count of tokens that a model's server states; 0 if it is no integer from 1 to `TOKENS_MAX`."""
+    # `type`, since True is an int to Python.
     return tokens if type(tokens) is int and 0 < tokens <= TOKENS_MAX else 0
 
 
 class ModelRequest:
     """One chat request to a model at a service."""
 
-    def __init__(self, host: ModelHost, format_: Format, request: HttpRequest) -> None:
-        self.format, self._host = format_, host
+    def __init__(self, host: ModelHost, chat_format: Format, request: HttpRequest) -> None:
+        self.format, self._host = chat_format, host
         self.sent = request
         """The request as the model gets it."""
 
     @classmethod
     def of(cls, host: ModelHost | None, request: HttpRequest) -> "ModelRequest | None":
         """The request; None if it is no chat."""
-        format_ = host.format_of(request.path) if host is not None and request.method == "POST" else None
-        return None if host is None or format_ is None else cls(host, format_, request)
+        chat_format = host.format_of(request.path) if host is not None and request.method == "POST" else None
+        return None if host is None or chat_format is None else cls(host, chat_format, request)
 
     def shown(self, value: Any) -> dict[str, Any]:
         """The request in the log, where a whole conversation would stand again and again."""
@@ -136,6 +137,7 @@ class ModelRequest:
 
     def read(self, reply: Reply) -> ReadAnswer:
         kind = next((text for name, text in reply.headers.items() if name.lower() == "content-type"), "")
+        # Of what came and not of what was asked: an error to a request for a stream is whole.
         streamed = kind.startswith((EVENT_STREAM, FRAMES))
         return self.format.read_stream(reply.body) if streamed else self.format.read_whole(reply.value)
 
@@ -158,6 +160,7 @@ class ModelRequest:
         if self._host.recorded:
             with suppress(ValueError, RecursionError):  # a request that is no JSON cannot be found again
                 question = self.format.question_digest(self.sent.path, self.sent.body)
+                # A question that a recording has no answer to is explained by the newest messages of those that it has.
                 brief = sketch(self.format.dialog, parse_json(self.sent.body))
                 yield replace(make_replied(call.target, call.request, call.attempt, question, reply), sketch=brief)
 

@@ -18,8 +18,8 @@ from chaoslab.record.trial_log import TrialLog
 from chaoslab.seams.services._outages import Current, Outages
 from chaoslab.seams.services.line import Step
 
+# The tool of an attempt that ended when its connection was made, since the request itself was never sent.
 CONNECT = "connect"
-"""The tool of an attempt that ended when its connection was made, since the request itself was never sent."""
 
 
 def refuses(injection: Injection) -> bool:
@@ -72,6 +72,7 @@ class Refusals:
     def change(self, plan: Plan) -> None:
         """Puts another plan in force, between two trials."""
         self.plan = plan
+        # They hold injections of the plan that is no more.
         self._reach.clear()
         self._steps.clear()
 
@@ -99,12 +100,14 @@ class Refusals:
         book, reach = self.book, self._reach_at(name, step)
         if book is None:
             return None
+        # In the step of connecting alone: the name of a dead service is still found here.
         if step == "connection" and (down := self.outages.down(name)) is not None:
             return self._refused_by(down, book, name, trip_s)
         if not reach:
             return None
         pending = self._pending.get(name)
         number, attempt = (pending.number, pending.attempts + 1) if pending else (book.requests.made(name) + 1, 1)
+        # Looked at first without counting: only a connection that will be refused is an attempt by itself.
         if not any(decision in HITS for decision in self._decisions(reach, name, number, attempt, foreseen=True)):
             return None
         decisions = self._decisions(reach, name, number, attempt)
@@ -112,6 +115,7 @@ class Refusals:
         if not decisions.hit:
             return None
         if pending is None:
+            # With a number for its content, since nobody knows what the client is going to ask.
             pending = self._pending[name] = book.requests.ask(name, f"{name} {CONNECT}", [number])
         call, faults, began_s = self._connecting(book, name, pending, trip_s)
         return self._make_refusal_callback(book, call, faults, began_s, _refusal(faults, reach, decisions, call))
@@ -170,6 +174,7 @@ class Refusals:
         """True if the next new request to the service will be refused, as far as that is known."""
         book, reach = self.book, self.reach(name)
         if book is None or not reach:
+            # The next request, as a kept connection leaves no other moment to refuse one.
             return False
         number = book.requests.made(name) + 1
         return any(decision in HITS for decision in self._decisions(reach, name, number, 1, foreseen=True))

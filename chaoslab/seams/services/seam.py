@@ -57,8 +57,8 @@ from chaoslab.wire.http1 import BODY_MAX
 
 MODELS_MAX = 100
 """The most requests to models in one trial, by default."""
+# The most answers in a stream that are kept to read those to a batch.
 STREAMED_MAX = 1000
-"""The most answers in a stream that are kept to read those to a batch."""
 Take = Callable[[bytes | None], object]
 """Takes a part of an answer; None is its end."""
 ERRORS = {429: ErrorReply(429, {"error": "Too Many Requests"}, {"Retry-After": "1"})}
@@ -81,6 +81,7 @@ class ServiceSeam:
     ) -> None:  # fmt: skip
         self.plan, self.timeout_s, self.clock = plan, timeout_s, clock
         self.models, self.price, self.in_order = models or {}, price, in_order
+        # By service: two servers of MCP may have a tool of one name.
         self._mcp_reads, self._mcp_listed = frozenset(mcp_reads), dict[str, set[str]]()
         self._mcp_repeatable = set[tuple[str, str]]()
         self._schemas: dict[tuple[str, str], Any] = {}
@@ -92,6 +93,7 @@ class ServiceSeam:
         self.book: TrialLog | None = None
         self.memory, self.repeats = TrialMemory(plan, ""), Repeats()
         self.models_max, self.models_asked = MODELS_MAX, 0
+        # In real time a command that repeats a refused request made 1,371 of them in five seconds.
         self.attempts_max: float = inf
         """The most attempts at one request. In virtual time the deadline bounds them."""
         self.runaway: Callable[[str], object] = lambda _: None
@@ -121,6 +123,7 @@ class ServiceSeam:
     def change(self, plan: Plan) -> None:
         """Puts another plan in force, between two trials."""
         self.plan = plan
+        # The choices hold injections of the plan that is no more.
         self._reach.clear()
         self.refusals.change(plan)
 
@@ -142,6 +145,7 @@ class ServiceSeam:
     def end(self) -> None:
         """Ends the trial, and the attempts that are open still."""
         self.settle()
+        # A copy: each attempt takes itself out.
         for attempt in list(self.open.values()):
             attempt.cut()
         for name, tasks in self.tasks.items():
@@ -153,6 +157,7 @@ class ServiceSeam:
 
     def silent(self) -> list[str]:
         """Lines about the requests that have no answer yet."""
+        # Of a request that was tried again only the last try is told.
         last = [attempt for attempt in self.lapsed if attempt.asked.attempts == attempt.call.attempt]
         return [f"{attempt.name} has not answered {attempt.shown}" for attempt in (*last, *self.open.values())]
 
@@ -162,11 +167,14 @@ class ServiceSeam:
         message = call.message
         if message is None or message.part == "work":
             return False
+        # A session's messages are no work of the agent's: faults on them hung clients, and a DELETE of a session was
+        # harm.
         return message.part == "session" or not self.reach(name, "listing")
 
     def asked_model(self, name: str) -> None:
         """Counts a request to a model, tells at the half of what one trial may make, and ends it beyond."""
         self.models_asked += 1
+        # Once a run, at the half: after the bound it would be too late to see the loop.
         if self.models_asked == self.models_max // 2 and not self._warned:
             self._warned = True
             message = (
@@ -187,6 +195,7 @@ class ServiceSeam:
                 self._mcp_listed.setdefault(name, set()).add(str(tool["name"]))
             if mcp.may_be_repeated(tool):
                 self._mcp_repeatable.add((name, str(tool["name"])))
+            # Also of tools that say nothing else: a changed value keeps to the form of this schema.
             self._schemas[name, str(tool["name"])] = tool.get("outputSchema")
 
     def only_read(self, name: str) -> Collection[str]:
@@ -204,6 +213,7 @@ class ServiceSeam:
     def reach(self, name: str, kind: Literal["", "chat", "listing"] = "") -> Candidates:
         """The injections that may hit a request to a service. `kind`: it is one to a model, whose context can be
         hit too, or it asks for the list of tools, which only its own faults hit."""
+        # Looked up by request, since going through the plan for each costs more than all else where nothing hits.
         candidates = self._reach.get((name, kind))
         if candidates is None:
             candidates = self._reach[name, kind] = Candidates(
@@ -216,11 +226,14 @@ class ServiceSeam:
         """The numbered request with this intent. A new one takes the place of the one whose connection was refused."""
         assert self.book is not None
         pending = self.refusals.pending(name)
-        told_s = now_s if self.in_order else None
-        request_ = self.book.requests.ask(name, f"{name} {tool}", None, spelt=intent, instead=pending, now_s=told_s)
-        if request_ is pending:
+        # Without the order of ends nobody can tell equal requests made together from retries.
+        ended_s = now_s if self.in_order else None
+        numbered_request = self.book.requests.ask(
+            name, f"{name} {tool}", None, spelt=intent, instead=pending, now_s=ended_s
+        )
+        if numbered_request is pending:
             self.refusals.taken(name)
-        return request_
+        return numbered_request
 
 
 class ServiceAttempt(Attempt):
@@ -233,6 +246,7 @@ class ServiceAttempt(Attempt):
         self, seam: ServiceSeam, book: TrialLog, name: str, request: HttpRequest, line: Line, wanted_call: WantedCall
     ) -> None:
         self.seam, self.book, self.name, self.request, self.line = seam, book, name, request, line
+        # It began when the client sent it, one trip before it arrived.
         began_s = seam.clock.monotonic() - line.trip_s
         self.wanted, self.tool, self.value, self.message = (
             wanted_call,
@@ -255,6 +269,7 @@ class ServiceAttempt(Attempt):
         spent = {
             "calls": book.calls, "seconds": elapsed_s, "tokens": seam.spent.tokens, "cost_usd": seam.spent.cost_usd
         }  # fmt: skip
+        # Counted before the answer, so that a budget holds back the next one.
         book.calls += 1
         seam.asked_of.add(name)
         number, attempt = self.asked.number, self.asked.begin(began_s)
@@ -265,6 +280,7 @@ class ServiceAttempt(Attempt):
         pause_fault = seam.outages.held(name)
         listing = self.message is not None and self.message.part == "listing"
         reach, decisions = seam.reach(name, "listing" if listing else "chat" if self.chat else ""), NOBODY
+        # A process that is paused can begin no other outage.
         if pause_fault is not None:
             reach = reach.without_outages
         reach = seam.limit(reach)
@@ -284,6 +300,8 @@ class ServiceAttempt(Attempt):
         call = Call(
             name, self.tool, book.key, number, attempt, self.asked.id, self.value, errors,
             CHAT if self.chat is None else self.chat.format.dialog,
+            # The lab's own replies are worded by the protocol, or a client of MCP would get an answer to no message of
+            # its own.
             answered_with=json_reply if self.message is None else self._made, turn=book.requests.turn,
             failed_with=None if self.message is None else self._failed,
         )  # fmt: skip
@@ -303,6 +321,7 @@ class ServiceAttempt(Attempt):
         )
         if book.lines is not None:
             book.lines.append(line.asked_at)
+        # Without a hit the base gets no injections, so that it makes no stories.
         super().__init__(
             call, seam.memory, reach if self.hit else (), decisions if self.hit else (), clock=seam.clock,
             began_s=began_s, deadline_s=seam.timeout_s, elapsed_s=elapsed_s, spent=spent, note=book.note,
@@ -310,10 +329,13 @@ class ServiceAttempt(Attempt):
         if pause_fault is not None:
             self.faults.active.append(pause_fault)
             self.faults.note_roll(pause_fault.injection)
+            # Outermost: nothing of the call happens before the process goes on.
             self._stories.insert(0, lambda _: pause_fault)
         self._broken_by: Current | None = None
         self._stopped = False
+        # A copy of what was asked, as nobody plays the stories that would note it.
         self.rolled: list[str] = self.faults.rolled if self.hit else list(decisions.asked)
+        # Its connection was made, so the dice of refusals let it pass.
         if attempt == 1 or self.asked is refused:
             self.rolled += seam.refusals.let_pass(name, number, attempt)
         seam.open[id(self)] = self
@@ -335,9 +357,11 @@ class ServiceAttempt(Attempt):
             nonlocal first
             keep(piece)
             if piece is not None:
+                # A pause may begin while the application works.
                 self.hold()
             if first:
                 first = False
+                # Only now: an application may state its status with its first part.
                 self._began(started, piece or b"")
             if self._watch is not None:
                 self._watch(piece)
@@ -349,6 +373,7 @@ class ServiceAttempt(Attempt):
             return
         status, fields = started[0]
         plainly = not (self.chat or self.message or self.seam.plan.looks_back) and status < "4"
+        # A packed body cannot be read by its beginning.
         if plainly and not any(name.lower() == "content-encoding" for name, _ in fields):
             self.reads = SEARCHED_MAX  # nobody wants to know more of it
         # Which event answers is known only as the stream comes: a server may tell of its progress first.
@@ -363,6 +388,7 @@ class ServiceAttempt(Attempt):
     def play(self) -> tuple[Started, Iterator[bytes]]:
         """As `played`, of a line that never suspends."""
         started, parts = at_once(self.played())
+        # The parts as an iterator for WSGI, which knows no await.
         return started, iter(lambda: at_once(parts.take()), None)
 
     async def played(self) -> tuple[Started, Parts]:
@@ -372,16 +398,19 @@ class ServiceAttempt(Attempt):
             reply: Reply = await self.finished()
         except Failure as failure:
             if failure.kind == "died" and not self.over:
+                # Noted before the death: what comes after it is another process.
                 self._finish("died", self.seam.timeout_s, None, 0)
                 self.seam.kill(self.call)
             raise
         last = [("Connection", "close")] if self.seam.refusals.will_refuse(self.name) else []
         if reply.stream is not None:
+            # The application's own headers with their repetitions, unless a story has changed them.
             unchanged = self._fields if reply.headers == dict(self._fields) else reply.headers.items()
             fields = [(name, value) for name, value in unchanged if name.lower() not in LENGTHS]
             events = make_cutter(reply.status, fields)
             return [(str(reply.status), [*fields, *last])], _Through(self, reply.stream, reply.pipes, events)
         self.reply = Served.of(reply)
+        # Kept whole, since `ended` compares what the client got with it.
         return [(str(reply.status), [*self.reply.fields, *last])], Iterated(iter((self.reply.raw,)))
 
     def wire(self, write: Write) -> WireBytes | None:
@@ -399,6 +428,7 @@ class ServiceAttempt(Attempt):
             outages = self.seam.outages
             outage = outages.begin(self.name, active, self.asked)
             self._stopped = outages.held(self.name) is not None
+            # The others were cut by this outage when their connections were dropped, and are told so at their end.
             for attempt in self.seam.open.values() if outage is not None and not self._stopped else ():
                 if attempt.name == self.name and attempt is not self:
                     attempt._broken_by = outage
@@ -410,6 +440,7 @@ class ServiceAttempt(Attempt):
         request, value = self.request, self.value
         if call.value is not self.value:
             value = call.value
+            # By the message's own arguments, so that the envelope with its id stays.
             request = self.request.with_meaning(value if self.message is None else self.message.with_arguments(value))
             if self.chat is not None:
                 self.chat.sent = request
@@ -426,6 +457,7 @@ class ServiceAttempt(Attempt):
                 return self._whole(answer.status, answer.fields, first, request, value)
         self._fields = answer.fields
         keep = self._keeping([(str(answer.status), answer.fields)])
+        # A stream's effects are noted by the event that answers; its first one may tell of progress.
         if self.message is not None and is_stream(answer.fields):
             keep = _take_both(keep, self._make_watcher(answer.status, answer.fields, request, value))
         else:
@@ -437,6 +469,7 @@ class ServiceAttempt(Attempt):
         self, status: int, fields: Fields, body: bytes, request: HttpRequest, value: Mapping[str, Any]
     ) -> Served:
         """The application's whole answer."""
+        # Before the effects: the list says which tools only read.
         if self._lists:
             self.seam.lists_tools(self.name, body)
         self._note_effects(status, fields, request, value, body)
@@ -474,6 +507,7 @@ class ServiceAttempt(Attempt):
     def _changes(self, reach: Candidates, decisions: Decisions) -> bool:
         """True if a fault that hits may change the value of a streamed answer, which is then read whole."""
         hits = {i.layer for i, decision in zip(reach, decisions, strict=False) if decision in HITS}
+        # A fault of the stream acts on parts; read whole there would be none.
         return bool(hits & {"meaning", "tool"}) and "stream" not in hits
 
     def _keeping(self, started: Started) -> Take:
@@ -483,7 +517,9 @@ class ServiceAttempt(Attempt):
 
         def keep(piece: bytes | None) -> None:
             if piece is not None:
+                # Bounded, since a stream may be endless.
                 body.extend(piece if len(body) < BODY_MAX else b"")
+                # With each part, since the client may call a tool as soon as it has the list.
                 if self._lists:
                     self.seam.lists_tools(self.name, bytes(body))
                 elif self._of_task:
@@ -506,10 +542,12 @@ class ServiceAttempt(Attempt):
         and does the work when it goes on."""
         if self._stopped:
             self.seam.clock.sleep(delay_s)
+        # Without a lever or a lease nothing ends a wait early.
         elif not self._memory.guard.watches:
             await self.hold_back(delay_s)
         else:
             left_s = self.began_s + self.seam.timeout_s - self.seam.clock.monotonic()
+            # In slices, so that a lever ends it. An endless one is asked about until the client's bound.
             ended = await self.paused(max(0.0, left_s) if isinf(delay_s) else delay_s, self.hold_back)
             if isinf(delay_s) and not ended:
                 await self.hold_back(delay_s)
@@ -548,9 +586,11 @@ class ServiceAttempt(Attempt):
         """Notes what the application did, by its own words or by the request's method and the reply's status. `body`:
         that of the reply, as far as it is known: a tool of MCP that failed says so in it."""
         self.acted = True
+        # Before anything is noted: a credential in a reply may come again in an effect.
         self.book.hide(find_in_headers(fields))
         stated_text = next((text for name, text in fields if name.lower() == EFFECT.lower()), None)
         effects: Sequence[tuple[str, Mapping[str, Any]]] = ()
+        # What the service says of itself decides; the method and status are a guess.
         if stated_text is not None:
             try:
                 effects = parse_effects(stated_text)
@@ -560,10 +600,13 @@ class ServiceAttempt(Attempt):
                         message=f"{self.name} says {EFFECT}: {stated_text[:60]!r} to {self.tool}: {error}"
                     )
                 )
+                # A statement that cannot be read is told, and the guess stands in its place.
                 stated_text = None
+        # A 2xx alone: a refused request did nothing, and a model's work is no effect.
         if stated_text is None and request.method not in SAFE and not self.of_model and 200 <= status < 300:
             effects = ((self.tool, value),) if self.message is None else self._done(value, body)
         named = self.seam.repeats.name(self.name, self.tool, request, value) if effects else ""
+        # By its list a repetition of equal arguments is one effect, so they share a name.
         if effects and not named and self.message is not None and self.seam.may_repeat(self.name, self.tool):
             named = f"{self.tool} {digest(value)}"
         logged_reply = (
@@ -574,6 +617,7 @@ class ServiceAttempt(Attempt):
                 events.Effect(
                     target=self.name,
                     tool=self.tool,
+                    # Numbered where one request has several effects, since equal names are one effect.
                     request_id=f"{named} {nth}" if nth and named else named,
                     effect=effect,
                     content=self.wanted.arguments if content is self.value else self.wanted.noted(content),
@@ -589,6 +633,7 @@ class ServiceAttempt(Attempt):
         if self.of_model or self.request.method in SAFE:
             return False
         reads = self.seam.only_read(self.name)
+        # A tool that may change something, whatever else the batch asks.
         return self.message is None or any(name not in reads for name, _ in self.message.effects(self.value, None))
 
     def _make_watcher(self, status: int, fields: Fields, request: HttpRequest, value: Mapping[str, Any]) -> Take:
@@ -601,6 +646,7 @@ class ServiceAttempt(Attempt):
         def watch(piece: bytes | None) -> None:
             if self.acted:
                 return
+            # What has not come to its end is one event more.
             for event in events.feed(piece) if piece is not None else [events.rest]:
                 payload = json_of(event)
                 if message.answer(payload) is not None:
@@ -619,6 +665,7 @@ class ServiceAttempt(Attempt):
         assert self.message is not None
         reads = self.seam.only_read(self.name)
         expected = [effect for effect in self.message.effects(value, None) if effect[0] not in reads]
+        # Effects of tools that are functions here too must not count twice.
         self.book.served.update(tool for tool, _ in expected)
         for payload in json_rpc.read_values(body):
             if self.message.answer(payload) is not None:
@@ -634,9 +681,11 @@ class ServiceAttempt(Attempt):
         duration_s = self.seam.clock.monotonic() - self.began_s
         error = end.error
         if error in ("reset", "closed") and self._broken_by is not None:
+            # The outage cut its connection; its own fault is what it met.
             self.faults.note_hit(self._broken_by.cut(OutageCut("reset")))
         if error == "left":  # it gave up waiting, or it stopped reading
             error = "timed_out" if end.answer is None or end.waited else None
+        # A stream whose end has come was not waited for.
         if error == "timed_out" and end.streamed is not None and end.streamed.done:
             error = None
         # Whoever hangs up without need, and without a fault that acted, has not timed out: it cancelled.
@@ -651,7 +700,9 @@ class ServiceAttempt(Attempt):
                 reply = Served(reply.status, reply.fields, self.reply.raw)
         if error == "timed_out" and self.waited_s is not None:  # it kept the connection, and never came back to it
             duration_s = self.waited_s
+        # A stream is timed by its silences, as its client's timeout is.
         silence_s = end.streamed.silence_s if end.streamed is not None else duration_s
+        # Of a client that gave up, its own patience is the deadline.
         deadline_s = silence_s if error == "timed_out" else self.seam.timeout_s
         self._finish(
             error, deadline_s, reply, end.bytes, whole=is_whole, duration_s=duration_s, streamed=end.streamed
@@ -687,6 +738,7 @@ class ServiceAttempt(Attempt):
         self, error: str | None, deadline_s: float, reply: Served | None, size: int, *, whole: bool = False,
         duration_s: float | None = None, streamed: Streamed | None = None,
     ) -> None:  # fmt: skip
+        # First: a stream that ended without an answer may have had an effect, which is noted before its end.
         self.over = True
         if self._watch is not None:
             self._watch(None)
@@ -698,6 +750,7 @@ class ServiceAttempt(Attempt):
         status = reply.status if reply is not None else None
         if reply is not None:
             self._hide(reply.fields, reply.body)
+        # Nothing of an attempt that was cancelled or is open can be a witness: it met no end.
         if error not in (events.CANCELLED, events.OPEN):
             self.judged(
                 Observation(
@@ -716,9 +769,12 @@ class ServiceAttempt(Attempt):
         if unread and error is None and status is not None and status < 400:
             error = f"status {status}, and no JSON"
         error = error or self.left or None
+        # A protocol may say in an answer of success that the tool failed.
         ok = error is None and status is not None and status < 400 and getattr(reply, "ok", True)
+        # A task that was accepted is not done: an equal request later is another try.
         if ok and getattr(reply, "done", True):
             self.book.requests.answered(self.asked)
+        # A script reads nothing, so its answers are told from those that were worked out.
         said_by = self.chat.said_by if ok and self.chat is not None else None
         reached = self.value if self.sent is None else self.sent.value  # a fault may have changed what the agent sent
         self.book.note(
@@ -797,6 +853,7 @@ class _Through(Parts):
             self._attempt.hold()
             return piece
         while (item := self._line.poll(self._now())) is not Signal.END:
+            # A pipe's own reset; an end of the service's comes as an exception of `take`.
             if isinstance(item, Signal):
                 raise Failure("reset")
             if item is not None:

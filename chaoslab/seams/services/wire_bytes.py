@@ -33,6 +33,7 @@ class WireBytes:
         """The bytes taken in and not sent yet; the answer's own end was taken in."""
         for active in faults:
             pipe = WatchedPipe(self._pipe(active, now))
+            # Only what the pipe changed was a fault, as with streams.
             pipe.on_change = partial(self._changed, active)
             pipe.blame = partial(broken_by, active.fault_name, "toxics")
             self._line.add(active.injection, pipe, now)
@@ -40,9 +41,11 @@ class WireBytes:
     def _pipe(self, active: ActiveFault, now: float) -> Pipeline:
         """A fault's toxics on the answer's direction."""
         call = self._attempt.call
+        # By the attempt, so that one injection less moves no other draw.
         dice = Dice(self._seed, call.trial, active.injection, call.target, call.request, call.attempt)
         line = Pipeline()
         for info in fault_lifecycle.list_toxics([active]):
+            # A lane's upstream toxics act on the request; here only the answer has bytes.
             if info.stream == "downstream":
                 try:
                     kind = toxics.load(info.type)
@@ -84,6 +87,7 @@ class WireBytes:
             if isinstance(item, bytes):
                 self._left -= len(item)
                 await self._write(item)
+            # The answer's own end, with all its bytes sent; any other end is a toxic's.
             elif item is Signal.END and self._ending and not self._left:
                 return True
             else:

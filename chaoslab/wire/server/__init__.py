@@ -35,18 +35,21 @@ async def serve(
     from chaoslab.wire.server._http import Connection
     from chaoslab.wire.server.rest import answer
 
+    # Chance is drawn by the seed, where Toxiproxy's own `-seed` has no effect.
     dice = Dice(secrets.randbits(64) if seed is None else seed, "toxiproxy")
     catalog = Catalog(dice)
     connections: set[Connection] = set()
     try:
         if config is not None:
             await _configure(catalog, config)
+        # Before the port is open, so that nobody finds a server that has only some of its proxies.
         respond = functools.partial(answer, catalog)
         listeners = await _listen(lambda: Connection(respond, connections), host, port)
         try:
             ready(*listeners[0].getsockname())
             while True:  # until cancelled
                 await asyncio.sleep(REAP_S)
+                # By the wall clock: the ends of leases are written by other processes.
                 await catalog.reap(system.utc().timestamp())
         finally:
             for listener in listeners:
@@ -85,5 +88,6 @@ async def _configure(catalog: "Catalog", config: Path) -> None:
         await catalog.populate(body)
     except PopulateError as error:
         reason = error.message.removeprefix("bad request body: ")
+        # Only where the content was refused; a port that is taken is no matter of the file's form.
         hint = "; it should be an array of proxies, as POST /populate takes it" if error.status == 400 else ""
         raise ValueError(f"{config}: {reason}{hint}") from None

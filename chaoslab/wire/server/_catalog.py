@@ -20,8 +20,8 @@ from chaoslab.wire.toxics import Toxic
 
 STREAMS = ("upstream", "downstream")
 T = TypeVar("T")
+# The values of an attribute: a larger one would break the arithmetic of times.
 INT64 = range(-(2**63), 2**63)
-"""The values of an attribute: a larger one would break the arithmetic of times."""
 
 
 class ApiError(Exception):
@@ -38,6 +38,7 @@ class PopulateError(ApiError):
 
     def __init__(self, error: ApiError, proxies: list[Proxy]) -> None:
         super().__init__(error.status, error.message)
+        # The real server answers with those made before the failure, so they go with the error.
         self.made = proxies
 
 
@@ -48,6 +49,7 @@ class ProxyBody(msgspec.Struct):
     listen: str | None = None
     upstream: str | None = None
     enabled: bool | None = None
+    # Read only to warn of it, as the real server ignores it without a word.
     toxics: Any = None
 
 
@@ -74,10 +76,12 @@ class Catalog:
     def __init__(self, dice: Dice) -> None:
         self._dice = dice
         self._proxies: dict[str, Proxy] = {}
+        # An asyncio lock, as changes wait for names and ports; toxics change without one, since nothing there waits.
         self._changing = asyncio.Lock()
         self._turns, self._dials = real_turns(), Dials()
 
     def to_json(self) -> dict[str, Any]:
+        # By name, as Go encodes its maps.
         return {name: self._proxies[name].to_json() for name in sorted(self._proxies)}
 
     def get(self, name: str) -> Proxy:
@@ -87,21 +91,23 @@ class Catalog:
             raise ApiError(404, "proxy not found") from None
 
     async def create(self, body: bytes) -> Proxy:
-        wish = read_body(body, ProxyBody)
-        name, _ = _require(wish)
+        # Before the lock: a body that cannot be read need not wait for others.
+        spec = read_body(body, ProxyBody)
+        name, _ = _require(spec)
         async with self._changing:
             if name in self._proxies:
                 raise ApiError(409, "proxy already exists")
-            return await self._make(wish)
+            return await self._make(spec)
 
     async def update(self, name: str, body: bytes) -> Proxy:
         """Changes the fields given. Another address drops the connections; the name stays."""
         async with self._changing:
             proxy = self.get(name)
-            wish = read_body(body, ProxyBody)
-            listen = proxy.listen if wish.listen is None else wish.listen
-            upstream = proxy.upstream if wish.upstream is None else wish.upstream
-            enabled = proxy.enabled if wish.enabled is None else wish.enabled
+            spec = read_body(body, ProxyBody)
+            listen = proxy.listen if spec.listen is None else spec.listen
+            upstream = proxy.upstream if spec.upstream is None else spec.upstream
+            enabled = proxy.enabled if spec.enabled is None else spec.enabled
+            # `localhost:8001` and `127.0.0.1:8001` are one place, so what they resolve to is compared.
             if not await _in_place(proxy, listen, upstream):
                 proxy.stop()
                 proxy.listen, proxy.upstream = listen, upstream
@@ -118,6 +124,7 @@ class Catalog:
 
     async def reap(self, now: float) -> None:
         """Deletes the lanes whose lease has expired: whoever made them is gone. `now`: in seconds since 1970."""
+        # The list first, since deleting changes the dictionary.
         for name in [name for name in self._proxies if lane_names.is_over(name, now)]:
             with contextlib.suppress(ApiError):  # another client was first
                 await self.delete(name)
@@ -127,12 +134,13 @@ class Catalog:
         PopulateError: the first that failed, and those made before."""
         proxies: list[Proxy] = []
         try:
-            wishes = read_body(body, list[ProxyBody])
-            for number, wish in enumerate(wishes, start=1):
-                _require(wish, at=f" at proxy {number}")
+            specs = read_body(body, list[ProxyBody])
+            # All of them before the first is made, as on the real server; later failures leave those before in place.
+            for number, spec in enumerate(specs, start=1):
+                _require(spec, at=f" at proxy {number}")
             async with self._changing:
-                for wish in wishes:
-                    proxies.append(await self._make_or_keep(wish))
+                for spec in specs:
+                    proxies.append(await self._make_or_keep(spec))
         except ApiError as error:
             raise PopulateError(error, proxies) from error
         return proxies
@@ -142,6 +150,7 @@ class Catalog:
         async with self._changing:
             for proxy in self._proxies.values():
                 await _start(proxy)
+                # A copy, since detaching takes them out of the list.
                 for toxic in tuple(proxy.toxics):
                     proxy.detach(toxic)
 
@@ -157,61 +166,68 @@ class Catalog:
         raise ApiError(404, "toxic not found")
 
     def add_toxic(self, proxy_name: str, body: bytes) -> Attached:
-        proxy, wish = self.get(proxy_name), read_body(body, ToxicBody)
-        type_ = wish.type or ""
-        stream = "downstream" if wish.stream is None else wish.stream
+        proxy, spec = self.get(proxy_name), read_body(body, ToxicBody)
+        type_ = spec.type or ""
+        stream = "downstream" if spec.stream is None else spec.stream
+        # Before the type, as on the real server. An explicit empty text is invalid, too.
         if stream.lower() not in STREAMS:
             raise ApiError(400, "stream was invalid, can be either upstream or downstream")
         try:
             plain = toxics.load(type_)()
         except LookupError:
             raise ApiError(400, "invalid toxic type") from None
-        name = wish.name or f"{type_}_{stream}"
+        # The stream as it was typed, as the real server names it.
+        name = spec.name or f"{type_}_{stream}"
         if any(existing.name == name for existing in proxy.toxics):
             raise ApiError(409, "toxic already exists")
-        toxicity = 1.0 if wish.toxicity is None else wish.toxicity
-        attached = Attached(name, type_, stream, toxicity, _with_attributes(plain, wish.attributes))
+        toxicity = 1.0 if spec.toxicity is None else spec.toxicity
+        # Toxicity is not held to 0-1: the real server takes any number.
+        attached = Attached(name, type_, stream, toxicity, _with_attributes(plain, spec.attributes))
         proxy.attach(attached)
         return attached
 
     def update_toxic(self, proxy_name: str, name: str, body: bytes) -> Attached:
         """Changes attributes and toxicity; attributes that are not given stay."""
-        proxy, toxic, wish = self.get(proxy_name), self.toxic(proxy_name, name), read_body(body, ToxicChange)
-        toxicity = toxic.toxicity if wish.toxicity is None else wish.toxicity
-        proxy.change(toxic, attributes=_with_attributes(toxic.toxic, wish.attributes), toxicity=toxicity)
+        proxy, toxic, spec = self.get(proxy_name), self.toxic(proxy_name, name), read_body(body, ToxicChange)
+        toxicity = toxic.toxicity if spec.toxicity is None else spec.toxicity
+        proxy.change(toxic, attributes=_with_attributes(toxic.toxic, spec.attributes), toxicity=toxicity)
         return toxic
 
     def delete_toxic(self, proxy_name: str, name: str) -> None:
         toxic = self.toxic(proxy_name, name)
         self.get(proxy_name).detach(toxic)
 
-    async def _make(self, wish: ProxyBody) -> Proxy:
-        name, upstream = _require(wish)
-        _warn_of_ignored(wish)
+    async def _make(self, spec: ProxyBody) -> Proxy:
+        name, upstream = _require(spec)
+        _warn_of_ignored(spec)
         proxy = Proxy(
-            name, listen=wish.listen or "", upstream=upstream, dice=self._dice(name), turns=self._turns,
+            name, listen=spec.listen or "", upstream=upstream, dice=self._dice(name), turns=self._turns,
             dials=self._dials,
         )  # fmt: skip
-        if wish.enabled is not False:
+        # None means true.
+        if spec.enabled is not False:
             await _start(proxy)
+        # Only once it listens: a proxy that could not is not listed, as on the real server.
         self._proxies[name] = proxy
         return proxy
 
-    async def _make_or_keep(self, wish: ProxyBody) -> Proxy:
-        name, upstream = _require(wish)
+    async def _make_or_keep(self, spec: ProxyBody) -> Proxy:
+        name, upstream = _require(spec)
         existing = self._proxies.get(name)
         if existing is not None:
-            if await _in_place(existing, wish.listen or "", upstream):
+            if await _in_place(existing, spec.listen or "", upstream):
                 return existing
             existing.stop()
             del self._proxies[name]
-        return await self._make(wish)
+        return await self._make(spec)
 
 
 def read_body(body: bytes, kind: type[T]) -> T:
     """The body's JSON as an object of that kind; null is an empty one. Raises ApiError: 400."""
     try:
+        # `| None`, since the real server takes null for an empty object.
         value: T | None = msgspec.json.decode(body, type=kind | None)
+    # Deep nesting is a RecursionError in the decoder.
     except (msgspec.DecodeError, RecursionError) as error:
         raise ApiError(400, f"bad request body: {error}") from None
     return kind() if value is None else value
@@ -220,24 +236,27 @@ def read_body(body: bytes, kind: type[T]) -> T:
 def _with_attributes(toxic: Toxic, stated: Mapping[str, Any] | None) -> Toxic:
     """The toxic with these attributes in place of its own. Raises ApiError: 400, one is no integer."""
     names = {attribute.name for attribute in fields(toxic)}
+    # null keeps the old value, and unknown names are ignored, as on the real server.
     changed = {name: value for name, value in (stated or {}).items() if name in names and value is not None}
+    # `type`, since True would pass for an int.
     for name, value in changed.items():
         if type(value) is not int or value not in INT64:
+            # Checked before anything changes; the real server applies the valid ones and then refuses.
             raise ApiError(400, f"bad request body: the attribute {name} should be an integer of 64 bits")
     return replace(toxic, **changed)
 
 
-def _require(wish: ProxyBody, *, at: str = "") -> tuple[str, str]:
+def _require(spec: ProxyBody, *, at: str = "") -> tuple[str, str]:
     """The name and upstream of a proxy that is to be made. Raises ApiError: 400, one is missing."""
-    if not wish.name or not wish.upstream:
-        raise ApiError(400, f"missing required field: {'upstream' if wish.name else 'name'}{at}")
-    return wish.name, wish.upstream
+    if not spec.name or not spec.upstream:
+        raise ApiError(400, f"missing required field: {'upstream' if spec.name else 'name'}{at}")
+    return spec.name, spec.upstream
 
 
-def _warn_of_ignored(wish: ProxyBody) -> None:
+def _warn_of_ignored(spec: ProxyBody) -> None:
     """Says in one line each what the server ignores, as Toxiproxy ignores it without a word."""
-    name, upstream = _require(wish)
-    if wish.toxics:
+    name, upstream = _require(spec)
+    if spec.toxics:
         path = f"/proxies/{name}/toxics"
         _warn(f"the toxics of the proxy {show_value(name)} are ignored: add them with POST {show_value(path)}")
     try:
@@ -269,6 +288,7 @@ async def _in_place(proxy: Proxy, listen: str, upstream: str) -> bool:
 
 def _cannot_listen(listen: str, error: OSError | ValueError) -> ApiError:
     if isinstance(error, OSError):
+        # The numbers of getaddrinfo are below 0, and `strerror` has no words for them.
         reason = os.strerror(error.errno).lower() if error.errno and error.errno > 0 else str(error)
         return ApiError(500, f"listen tcp {listen}: bind: {reason}")
     return ApiError(500, f"listen tcp: {error}")

@@ -10,11 +10,12 @@ import h11
 from chaoslab.base.phrases import phrase
 from chaoslab.wire.server.rest import RestRequest, RestResponse
 
+# The real server takes bodies of any size; here memory is bounded.
 BODY_BYTES_MAX = 1024 * 1024
 DRAIN_BYTES_MAX = 64 * 1024 * 1024
+# The bytes and seconds for which a refused request is still read. A socket that is closed with unread data resets,
+# which may discard the refusal.
 DRAIN_S = 5.0
-"""The bytes and seconds for which a refused request is still read. A socket that is closed with unread data resets,
-which may discard the refusal."""
 Answer = Callable[[RestRequest], Coroutine[Any, Any, RestResponse]]
 
 
@@ -75,13 +76,16 @@ class Connection(asyncio.Protocol):
             self._refuse(error.error_status_hint)
             return
         if request is not None:
+            # No pipelining into memory: further requests wait in the socket until this one is answered.
             self._transport.pause_reading()
             self._task = asyncio.get_running_loop().create_task(self._reply(request))
 
     def _next_request(self) -> RestRequest | None:
+        # One call of h11 gives one event, and a body has several.
         while True:
             event = self._http.next_event()
             if event is h11.NEED_DATA:
+                # Some clients wait for this word before they send a body.
                 if self._http.they_are_waiting_for_100_continue:
                     self._send(h11.InformationalResponse(status_code=100, headers=[], reason=b"Continue"))
                 return None
@@ -106,16 +110,20 @@ class Connection(asyncio.Protocol):
         self._task = None
         if self._transport.is_closing():
             return
+        # An answer to HEAD has the length of the body that is left out.
         self._respond(response, head_only=request.method == "HEAD")
+        # The client asked for it, or speaks HTTP/1.0.
         if self._http.our_state is h11.MUST_CLOSE:
             self._transport.close()
             return
         self._http.start_next_cycle()
         self._transport.resume_reading()
+        # The next request may be in h11's buffer already, and no data would come to wake it.
         self._read()
 
     def _respond(self, response: RestResponse, *, head_only: bool = False) -> None:
         headers = [*response.headers.items(), ("Date", formatdate(usegmt=True))]
+        # 204 has no length (RFC 9110, section 8.6).
         if response.status != 204:
             headers.append(("Content-Length", str(len(response.body))))
         reason = phrase(response.status).encode()
@@ -126,13 +134,16 @@ class Connection(asyncio.Protocol):
 
     def _refuse(self, status: int) -> None:
         """Refuses what is no request, and hangs up once the client has read it."""
+        # Only while no part of an answer is out.
         if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             message = f"{status} {phrase(status)}".encode()
             headers = {"Content-Type": "text/plain; charset=utf-8", "Connection": "close"}
             self._respond(RestResponse(status, message, headers))
+        # The second is True once the client has ended its direction: nothing is left to be drained.
         if self._transport.is_closing() or self._http.trailing_data[1]:
             self._transport.close()
         else:
+            # The write end alone: see `DRAIN_S`.
             self._transport.write_eof()
             self._draining = asyncio.get_running_loop().call_later(DRAIN_S, self._transport.close)
 
@@ -143,9 +154,11 @@ class Connection(asyncio.Protocol):
 
 def _request(head: h11.Request, body: bytes) -> RestRequest:
     fields = [(name, value.decode("latin-1")) for name, value in head.headers]
+    # Reversed, so that the first of a repeated field counts.
     first = dict(reversed(fields))
     return RestRequest(
         head.method.decode(), head.target.decode(), body,
         user_agents=tuple(value for name, value in fields if name == b"user-agent"),
+        # All origins together: a page must not get by with a second one.
         host=first.get(b"host"), origin=", ".join(value for name, value in fields if name == b"origin") or None,
     )  # fmt: skip

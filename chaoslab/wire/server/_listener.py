@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+# Connections that come in one burst wait here; the system may cut it to its own limit.
 BACKLOG = 1024
 PORT_MAX = 65535
 
@@ -20,6 +21,7 @@ def split_address(address: str) -> tuple[str, int]:
     bracketed = host.startswith("[") and host.endswith("]")
     if not colon or (":" in host and not bracketed):
         raise ValueError(f"address {address}: not host:port")
+    # `isdigit` alone is true for digits of other scripts, which int would take.
     if not (port.isascii() and port.isdigit() and int(port) <= PORT_MAX):
         raise ValueError(f"address {address}: invalid port")
     return host.strip("[]") if bracketed else host, int(port)
@@ -33,7 +35,9 @@ def spell_address(sockname: tuple[Any, ...]) -> str:
 async def resolve(address: str) -> tuple[str, int]:
     """The IP, IPv4 before IPv6, and the port of an address. Without a host it is `::`, every interface; an empty
     address is any port of loopback. Raises OSError or ValueError: there is no such address."""
+    # An empty address is Toxiproxy's `[::]:N`; here it is loopback, since nobody gave the proxy to the network.
     host, port = split_address(address) if address else ("127.0.0.1", 0)
+    # One socket of IPv6 takes both kinds of clients where the system can do that, as Go listens.
     if host in ("", "0.0.0.0", "::"):
         return "::" if socket.has_dualstack_ipv6() else "0.0.0.0", port
     with contextlib.suppress(ValueError):  # a name, whose lookup may take long
@@ -50,6 +54,7 @@ async def bind(listen: str) -> socket.socket:
     """A bound socket, not yet accepting. Raises OSError or ValueError: the address is taken, or there is none."""
     host, port = await resolve(listen)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # With `::` it takes IPv4 too, which is what "every interface" means to Toxiproxy.
     return _listening(family, (host, port), v6_only=host != "::")
 
 
@@ -61,6 +66,7 @@ async def open_sockets(host: str, port: int) -> list[socket.socket]:
     )
     sockets: list[socket.socket] = []
     try:
+        # Some systems list an address twice, and binding it again would fail.
         for family, _, _, _, address in dict.fromkeys(bound):
             sockets.append(_listening(family, address))
     except OSError:
@@ -74,6 +80,7 @@ def _listening(family: int, address: tuple[Any, ...], *, v6_only: bool = True) -
     # The protocol is named, since asyncio switches Nagle's algorithm off only for accepted sockets that name theirs.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
+        # A port whose old connections are in TIME_WAIT can be taken at once.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
             listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(v6_only))
@@ -91,12 +98,12 @@ async def same_place(listen: str, wished: str) -> bool:
     return spell_address(await resolve(wished)) == listen
 
 
+# The most connections accepted in a turn.
 ACCEPTS = 16
-"""The most connections accepted in a turn."""
+# Seconds until the next check for free files. New connections wait in the system's queue meanwhile.
 PAUSE_S = 0.2
-"""Seconds until the next check for free files. New connections wait in the system's queue meanwhile."""
+# Files left to the API and its changes, however many connections the proxies have.
 RESERVE_FILES = 32
-"""Files left to the API and its changes, however many connections the proxies have."""
 SHORT_OF = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
@@ -111,7 +118,7 @@ class Listener:
     """Accepts connections from a listening socket until it is closed. `dials` counts the dials for accepted
     connections. `reserve`: the number of files left to others."""
 
-    _said = False  # once in the life of a process
+    _warned = False  # once in the life of a process
 
     def __init__(
         self, sock: socket.socket, connection: Callable[[], asyncio.Protocol], *, dials: Dials | None = None,
@@ -124,6 +131,7 @@ class Listener:
         self._reserve = reserve
         self._beginning: set[asyncio.Task[None]] = set()
         self._pause: asyncio.TimerHandle | None = None
+        # A reader of its own: at EMFILE asyncio's accepting wrote 248,000 lines to stderr and took 10 s of CPU.
         self._loop.add_reader(sock.fileno(), self._accept)
 
     def getsockname(self) -> tuple[str, int]:
@@ -138,6 +146,7 @@ class Listener:
         self._socket.close()
 
     def _accept(self) -> None:
+        # Some and not all, so that a storm of connections leaves the loop to those that stand.
         for _ in range(ACCEPTS):
             if self._files_are_short():
                 self._wait(os.strerror(errno.EMFILE))
@@ -152,6 +161,7 @@ class Listener:
                 self._wait(os.strerror(error.errno))
                 return
             sock.setblocking(False)
+            # A task holds it: the loop itself keeps weak references alone.
             task = self._loop.create_task(self._begin(sock))
             self._beginning.add(task)
             task.add_done_callback(self._beginning.discard)
@@ -172,18 +182,21 @@ class Listener:
         if files_max == resource.RLIM_INFINITY:
             return False
         try:
+            # Duplicated to see the number that the next file gets; the limit bounds numbers, not counts.
             next_file = os.dup(self._socket.fileno())
         except OSError:
             return True
         os.close(next_file)
+        # Accepted and dialled connections have no file of their own yet.
         promised = 0 if self._dials is None else self._dials.count + len(self._beginning)
+        # A quarter at most, or a small limit would leave none for connections.
         return next_file + promised >= files_max - min(self._reserve, files_max // 4)
 
     def _wait(self, reason: str) -> None:
         self._loop.remove_reader(self._socket.fileno())
         self._pause = self._loop.call_later(PAUSE_S, self._go_on)
-        if not Listener._said:
-            Listener._said = True
+        if not Listener._warned:
+            Listener._warned = True
             remedy = "new connections wait until others are closed; raise the limit of open files (ulimit -n)"
             with contextlib.suppress(OSError, ValueError):  # stderr may be closed
                 print(f"toxiproxy: {reason.lower()}: {remedy}; this is said once", file=sys.stderr, flush=True)

@@ -108,6 +108,7 @@ class ProxyEnd(asyncio.Protocol):
         self._link.lost(self)
 
     def pause_writing(self) -> None:
+        # A full socket downstream stops the reading upstream, so that memory is bounded by the rooms of the toxics.
         self._full = True
         self.peer.balance()
 
@@ -147,6 +148,7 @@ class ProxyEnd(asyncio.Protocol):
         if self._chain is None:
             self._chain = Pipeline()
             self._rewire()
+        # Behind those that stand before it on the proxy; some of them may have spared this connection.
         index = None if before is None else sum(name in before for name in self._chain.keys)
         self._chain.add(toxic.name, toxic.toxic.pipe(dice, now), now, index=index, most=TURN_PIECES)
         self._changed()
@@ -191,6 +193,7 @@ class ProxyEnd(asyncio.Protocol):
             self._leaving = True
             line.write_eof()
             if self._source_over:
+                # The other side has ended too, so nothing unread can turn the close into a reset.
                 line.close()
             else:
                 asyncio.get_running_loop().call_later(GOODBYE_S, line.close)
@@ -205,6 +208,7 @@ class ProxyEnd(asyncio.Protocol):
         if self.transport is None or self.lost:
             return
         if rudely:
+            # A linger time of 0 makes the kernel send RST in place of FIN.
             self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RST_ON_CLOSE)
         self.transport.abort()
 
@@ -224,6 +228,7 @@ class ProxyEnd(asyncio.Protocol):
         if not self._paused and load >= room:
             self._paused = True
             line.pause_reading()
+        # Half of the room apart, so that reading does not stop and start with each chunk.
         elif self._paused and load < room // 2:
             self._paused = False
             line.resume_reading()
@@ -246,6 +251,7 @@ class ProxyEnd(asyncio.Protocol):
             return self._early_bytes
         if self._chain is None:
             return ROOM_BYTES if self.peer._full else 0
+        # The socket's buffer counts as well, or a stalled reader would fill it without bound.
         waiting = self.peer.transport.get_write_buffer_size() if self.peer._full and self.peer.transport else 0
         self._inside = self._chain.held
         return self._inside + self._chain.pieces * PIECE_BYTES + waiting
@@ -269,6 +275,7 @@ class ProxyEnd(asyncio.Protocol):
         now = self._turns.now_s()
         if isinstance(item, Signal):
             self._chain.feed(Timed(now, item))
+        # The usual case first: a chunk is small.
         elif len(item) <= CHUNK_BYTES:
             self._inside += len(item)
             self._chain.feed(Timed(now, item))
@@ -281,6 +288,7 @@ class ProxyEnd(asyncio.Protocol):
 
     def _gulp(self, size: int) -> None:
         """Stops reading until the loop's next turn once `GULP_BYTES` were read."""
+        # Once a turn: the count is that of one turn of the loop.
         if self._gulped == 0:
             asyncio.get_running_loop().call_soon(self._breathe)
         self._gulped += size

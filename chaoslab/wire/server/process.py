@@ -9,6 +9,7 @@ from importlib.util import find_spec
 def loop_factory(name: str) -> Callable[[], asyncio.AbstractEventLoop]:
     """The factory of the event loop of that name. `auto` is uvloop if it is installed, which needs less time a chunk.
     Raises ValueError: it is not installed."""
+    # `auto` looks for it without an import, which would load it for nothing.
     if name == "asyncio" or (name == "auto" and find_spec("uvloop") is None):
         return asyncio.new_event_loop
     try:

@@ -13,6 +13,7 @@ from chaoslab.wire.server.end import Attached, ProxyEnd
 from chaoslab.wire.server.turns import SOON_S, WorkerTimer
 from chaoslab.wire.toxics import Toxic
 
+# The real server dials without a deadline, one after the other, so that a black hole blocks all of its accepts.
 DIAL_TIMEOUT_S = 10.0
 
 
@@ -61,12 +62,14 @@ class Link:
             if self._dropped:
                 return
             self._dial = asyncio.get_running_loop().create_task(self._dial_upstream())
+        # The client may have gone, or the proxy been stopped, while this end was dialled.
         elif self.client.lost or self._dropped:
             end.abort()
         else:
             self._begin()
 
     def lost(self, end: ProxyEnd) -> None:
+        # No upstream for a client that has gone.
         if end is self.client and self._dial is not None:
             self._dial.cancel()
         if self.client.lost and (self.server.lost or self.server.transport is None):
@@ -88,11 +91,14 @@ class Link:
             return  # all toxics are drawn when the connection opens
         end = self._end(toxic)
         dice = self._named.setdefault(toxic.name, self._dice(toxic.name))
+        # No draw at toxicity 1, so that the usual toxic costs none.
         hit = toxic.toxicity >= 1 or dice.hits(toxic.toxicity)
+        # A pipe that acts already is changed in place: it may hold data.
         if hit and end.acts(toxic.name):
             end.change(toxic, dice("pipe"))
         elif hit:
             toxics = self._owner.toxics
+            # At the opening all come in order, so looking for a place would only cost.
             last = opening or toxic is toxics[-1]
             before = None if last else {attached.name for attached in toxics[: toxics.index(toxic)]}
             end.insert(toxic, dice("pipe"), before)
@@ -121,6 +127,7 @@ class Link:
             host, port = self._owner.upstream_address
             async with asyncio.timeout(DIAL_TIMEOUT_S):
                 await asyncio.get_running_loop().create_connection(lambda: self.server, host, port)
+        # ValueError: an upstream that is no host:port. The connection is taken and ends, as on the real server.
         except (OSError, ValueError):
             self.client.say_goodbye()
         finally:
@@ -150,6 +157,7 @@ class Junction:
 
     def attach(self, toxic: Attached) -> None:
         self.toxics.append(toxic)
+        # A copy, as a link that ends takes itself out.
         for link in tuple(self._links):
             link.attach(toxic)
 
@@ -170,6 +178,7 @@ class Junction:
             link.drop()
 
     def opened(self, link: Link) -> None:
+        # By a count, since a link may be accepted before a stop and handed over after it.
         self._links.add(link)
         if link.since != self._drops:
             link.drop()
@@ -184,6 +193,7 @@ class Junction:
     def _accept(self, since: int) -> asyncio.Protocol:
         if since != self._drops:  # else asyncio keeps it open, unread, until the garbage is collected
             raise ConnectionAbortedError("accepted by a listener that is closed by now")
+        # Numbered at the proxy, so that a connection's draws depend on nothing else that goes on.
         self._accepted += 1
         return Link(self, self._dice(self._accepted), since=since).client
 
@@ -209,11 +219,13 @@ class Proxy(Junction):
     @property
     def upstream_address(self) -> tuple[str, int]:
         host, port = split_address(self.upstream)
+        # Without a host an upstream is this machine, as for Go's dialler.
         return host or "localhost", port
 
     def to_json(self) -> dict[str, Any]:
         return {
             "name": self.name, "listen": self.listen, "upstream": self.upstream, "enabled": self.enabled,
+            # As on the real server, which leaks its logger here.
             "Logger": {}, "toxics": self.toxics_json(),
         }  # fmt: skip
 
@@ -230,6 +242,7 @@ class Proxy(Junction):
             return
         listener = await bind(self.listen)
         self._server = Listener(listener, self._accepting(), dials=self.dials)
+        # The address that was bound, with the port in place of 0, as the real server shows it.
         self.listen = spell_address(listener.getsockname())
 
     def stop(self) -> None:

@@ -15,6 +15,7 @@ from chaoslab.wire.server._catalog import ApiError, Catalog, PopulateError
 
 VERSION = "2.12.0"
 JSON = "application/json"
+# The real server's own bound.
 ANSWER_S = 25.0  # a change that takes longer is answered with 503
 BROWSER = "Mozilla/"  # the start of every browser's user agent: a web page must not change anything here
 
@@ -50,10 +51,13 @@ async def answer(catalog: Catalog, request: RestRequest, *, within_s: float = AN
         return _plain(404, "404 page not found\n")
     handlers, names = route
     handler = handlers.get(request.method)
+    # Of a path that is known: the real server answers 404 first.
     if handler is None:
         return RestResponse(405)
+    # Any of several: a page may add a User-Agent of its own.
     if any(agent.startswith(BROWSER) for agent in request.user_agents):
         response = _plain(403, "User agent not allowed\n")
+    # A page could reach this port by a name that it has led to loopback.
     elif reason := find_refusal(request.host, request.origin):
         response = _plain(403, f"{reason.capitalize()}\n")
     else:
@@ -63,7 +67,9 @@ async def answer(catalog: Catalog, request: RestRequest, *, within_s: float = AN
         except ApiError as error:
             response = _refusal(error.status, error.message)
         except TimeoutError:
+            # The real server sends a page of HTML here.
             response = _refusal(503, f"the change took longer than {within_s:g} s")
+    # Only on routes that matched, as there.
     response.headers["X-Toxiproxy-Request-Id"] = secrets.token_hex(10)
     return response
 
@@ -73,6 +79,7 @@ def _refusal(status: int, message: str) -> RestResponse:
 
 
 async def _version(catalog: Catalog, request: RestRequest) -> RestResponse:  # noqa: ARG001
+    # With its line end and without a space after the semicolon, as the real server spells it.
     return RestResponse(200, b'{"version": "%s"}\n' % VERSION.encode(), {"Content-Type": f"{JSON};charset=utf-8"})
 
 
@@ -81,6 +88,7 @@ async def _list(catalog: Catalog, request: RestRequest) -> RestResponse:  # noqa
 
 
 async def _create(catalog: Catalog, request: RestRequest) -> RestResponse:
+    # 201 here, and 200 for a toxic below: as the real server answers.
     return _json(201, (await catalog.create(request.body)).to_json())
 
 
@@ -122,6 +130,7 @@ async def _populate(catalog: Catalog, request: RestRequest) -> RestResponse:
     try:
         populated = await catalog.populate(request.body)
     except PopulateError as error:
+        # null and not an empty list, as Go encodes a slice that was never made.
         proxies = [proxy.to_json() for proxy in error.made] or None
         return _json(error.status, {"error": error.message, "status": error.status, "proxies": proxies})
     return _json(201, {"proxies": [proxy.to_json() for proxy in populated] or None})
@@ -138,6 +147,7 @@ PATHS: dict[str, dict[str, Handler]] = {
     "/proxies": {"GET": _list, "POST": _create},
     "/populate": {"POST": _populate},
     "/reset": {"POST": _reset},
+    # POST is the old spelling of PATCH, which older clients still send.
     f"/proxies/{NAME}": {"GET": _show, "POST": _update, "PATCH": _update, "DELETE": _delete},
     f"/proxies/{NAME}/toxics": {"GET": _toxics, "POST": _add_toxic},
     f"/proxies/{NAME}/toxics/{NAME}": {
@@ -153,6 +163,7 @@ ROUTES = tuple((re.compile(path), handlers) for path, handlers in PATHS.items())
 def _match(target: str) -> tuple[dict[str, Handler], tuple[str, ...]] | None:
     """The handlers of a target by their methods, and the names in its path. None: there is no such path."""
     try:
+        # Unquoted once: names may have spaces, and the package quotes them.
         path = unquote(urlsplit(target).path)
     except ValueError:
         return None
@@ -167,5 +178,6 @@ def _json(status: int, value: Any) -> RestResponse:
 
 
 def _plain(status: int, text: str) -> RestResponse:
+    # Refusals are text/plain on the real server though they are JSON.
     headers = {"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff"}
     return RestResponse(status, text.encode(), headers)

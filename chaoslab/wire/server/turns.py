@@ -8,15 +8,15 @@ from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 from typing import Protocol
 
+# Pieces that leave the toxics in one turn of the loop, over all connections: about half a millisecond on a real
+# network.
 TURN_PIECES = 64
-"""Pieces that leave the toxics in one turn of the loop, over all connections: about half a millisecond on a real
-network."""
+# Pieces of one connection before the next one gets its share.
 SHARE_PIECES = 32
-"""Pieces of one connection before the next one gets its share."""
 SOON_S = 0.001
 """The `soon_s` of a real loop, whose timers are of milliseconds."""
+# The most cancelled alarms that are kept, if fewer still stand.
 STALE_MAX = 64
-"""The most cancelled alarms that are kept, if fewer still stand."""
 
 
 class Worker(Protocol):
@@ -44,6 +44,7 @@ class Alarm:
         self.worker: Worker | None = worker
 
     def __lt__(self, another: "Alarm") -> bool:
+        # The number keeps alarms of one moment in the order of asking.
         return (self.when, self.number) < (another.when, another.number)
 
 
@@ -71,6 +72,7 @@ class WorkerTimer:
                 return
             worker.alarm = alarm.worker = None
             # counts a cancelled alarm. Cancelled alarms are removed once they are more than those that stand.
+            # `heapq` cannot take an item out of its middle, so a cancelled one stays until there are too many.
             self._stale += 1
             if self._stale > STALE_MAX and self._stale > len(self._alarms) // 2:
                 self._alarms = [alarm for alarm in self._alarms if alarm.worker is not None]
@@ -108,6 +110,7 @@ class WorkerTimer:
         """Sets the timer for the first alarm, unless it fires before that anyway."""
         first = self._alarms[0].when
         if self._timer is not None:
+            # One that fires early finds nothing due and is set again, which is cheaper than a timer for each change.
             if self._timer_when <= first:
                 return
             self._timer.cancel()
@@ -116,8 +119,10 @@ class WorkerTimer:
 
     def _ring(self) -> None:
         self._timer = None
+        # One moment for all: alarms that come due meanwhile wait for the next ring.
         limit = self.now_s()
         alarms = self._alarms
+        # Cancelled ones at the top go, too, or the timer would be set for them.
         while alarms and (alarms[0].when <= limit or alarms[0].worker is None):
             worker = heappop(alarms).worker
             if worker is None:
@@ -140,6 +145,7 @@ class WorkerTimer:
         while self._ready and room > 0:
             worker = self._ready.popleft()
             worker.ready = False
+            # At least one for each: a worker that has nothing to do costs its share of the turn too.
             room -= 1 + worker.work(limit, min(room, SHARE_PIECES))
         self._called = bool(self._ready)
         if self._called:

@@ -25,9 +25,11 @@ class Bandwidth(Toxic):
     def _law(self, timed: Timed, start: float) -> Iterable[Timed]:
         if isinstance(timed.item, Signal):
             return (Timed(start, timed.item),)
+        # Below 0 too, where the real server crashes as a whole.
         if self.rate <= 0:
             return (Timed(math.inf, timed.item),)
         rate_bps = self.rate * 1000
+        # The usual case, without a generator: this runs for each chunk of each connection.
         if len(timed.item) <= int(rate_bps * PIECE_S):
             return (Timed(start + len(timed.item) / rate_bps, timed.item),)
         return self._pieces(timed.item, start, rate_bps)

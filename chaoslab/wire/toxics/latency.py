@@ -8,10 +8,10 @@ from chaoslab.base.dice import Dice
 from chaoslab.core.pipe import Pipe, ServedLine, Signal, Timed
 from chaoslab.wire.toxics import Toxic
 
+# Bytes in flight, as in Toxiproxy (1024 chunks of 32 KB). Fewer would throttle a fast stream with a long latency.
 ROOM_BYTES = 32 * 1024 * 1024
-"""Bytes in flight, as in Toxiproxy (1024 chunks of 32 KB). Fewer would throttle a fast stream with a long latency."""
+# Seconds by which a timer may fire early. A client answered then may ask again before the answer was due.
 EARLY_S = 0.001
-"""Seconds by which a timer may fire early. A client answered then may ask again before the answer was due."""
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,13 @@ class Latency(Toxic):
             if item.__class__ is Signal:
                 return (Timed(start, item),)
             due = at + late_s
+            # No draw without jitter, so that the dice of a toxic that has some are its own.
             if jitters:
                 due += walk.at(at, idle=at >= start - EARLY_S)
+            # Never before the item ahead of it: TCP keeps the order of bytes.
             return (Timed(due if due > start else start, item),)
 
+        # Straight: a chain need not feed it anything while it delays nothing.
         return ServedLine(law, since=now, straight=self.latency <= 0 and not jitters, room_bytes=ROOM_BYTES)
 
 
@@ -66,6 +69,7 @@ class _Walk:
         if moment >= self._knot_at + self._step_s:
             self._knot_at, self._here, self._there = self._knot_at + self._step_s, self._there, self._draw()
         share = (moment - self._knot_at) / self._step_s
+        # The slope is never below -1, so no chunk is due before one that came earlier.
         return self._here + (self._there - self._here) * share
 
     def _draw(self) -> float:

@@ -15,6 +15,7 @@ class LimitData(Toxic):
     bytes: int = 0
 
     def pipe(self, dice: Dice, now: float, *, before: Pipe | None = None) -> Pipe:  # noqa: ARG002
+        # Carried over a PATCH: the bytes have passed, and a limit is one of the connection.
         return _Counter(self.bytes, now, passed=before.passed if isinstance(before, _Counter) else 0)
 
 
@@ -29,8 +30,10 @@ class _Counter(ServedLine):
     def _count(self, timed: Timed, start: float) -> Iterable[Timed]:
         if isinstance(timed.item, Signal):
             return (Timed(start, timed.item),)
+        # Below 0 once a PATCH has set the limit below what had passed.
         piece = timed.item[: max(0, self.limit - self.passed)]
         self.passed += len(piece)
         if self.passed < self.limit:
             return (Timed(start, piece),)  # it passes whole
+        # In the middle of a chunk, as the real one: the reader hears a part of a message and then the end.
         return (Timed(start, piece), Timed(start, Signal.END))

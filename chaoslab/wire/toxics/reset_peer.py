@@ -19,5 +19,7 @@ class ResetPeer(Toxic):
     def pipe(self, dice: Dice, now: float, *, before: Pipe | None = None) -> Pipe:  # noqa: ARG002
         return ServedLine(self._law, since=now)
 
+    # The data goes nowhere: a reset throws away what the sockets hold.
     def _law(self, timed: Timed, start: float) -> Iterable[Timed]:  # noqa: ARG002
+        # On a live connection too, where the real one closes with FIN: it is what the toxic's name says.
         return (Timed(start + max(0, self.timeout) / 1000, Signal.RESET),)

@@ -24,6 +24,7 @@ class Slicer(Toxic):
     delay: int = 0
 
     def pipe(self, dice: Dice, now: float, *, before: Pipe | None = None) -> Pipe:  # noqa: ARG002
+        # Toxiproxy counts this one in microseconds, unlike all others.
         pause_s = max(0, self.delay) / 1_000_000
 
         def law(timed: Timed, start: float) -> Iterator[Timed]:
@@ -35,6 +36,7 @@ class Slicer(Toxic):
                     yield Timed(start, timed.item[begin : begin + size])
                     begin += size
                     start += pause_s
+                # An empty piece is a pause for the line, so the next chunk comes after the last pause too.
                 yield Timed(start, b"")
 
         return ServedLine(law, since=now, straight=self.average_size <= 0 and not pause_s, pause_s=pause_s)
@@ -43,11 +45,14 @@ class Slicer(Toxic):
         """The sizes of the pieces, from first to last, each at least one byte."""
         spread = abs(self.size_variation)
         uncut = [total]
+        # A stack with the first half on top, so that the pieces leave in order.
         while uncut:
             size = uncut.pop()
+            # Its defaults cut nothing here; the real server crashes as a whole with them.
             if self.average_size <= 0 or size <= self.average_size + spread:
                 yield size
                 continue
             middle = size // 2 + (int(dice.between(-spread, spread)) if spread else 0)
+            # At least a byte on either side: a variation above the average may ask for less than none.
             first = min(max(1, middle), size - 1)
             uncut += [size - first, first]

@@ -17,6 +17,7 @@ class SlowClose(Toxic):
     delay: int = 0
 
     def pipe(self, dice: Dice, now: float, *, before: Pipe | None = None) -> Pipe:  # noqa: ARG002
+        # Straight, since only the end has to pass through it.
         return ServedLine(self._law, since=now, straight=True)
 
     def _law(self, timed: Timed, start: float) -> Iterable[Timed]:

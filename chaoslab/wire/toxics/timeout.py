@@ -26,8 +26,10 @@ class Timeout(Toxic):
 class _Silence:
     """A pipe that drops everything. Its timer runs from the connect and begins again with each chunk."""
 
+    # Nothing is kept, so reading never has to stop for want of room.
     held = pieces = 0
     room_bytes = ROOM_BYTES
+    # The timer begins anew with each chunk: a chunk of this moment must come in before its end is asked for.
     impatient = True
     pause_s = 0.0
     straight = False
@@ -39,6 +41,7 @@ class _Silence:
         self._over = False
 
     def feed(self, timed: Timed) -> None:
+        # What comes at the end or after it finds a closed connection and must not begin the timer anew.
         if timed.at >= self._end.at:
             return  # over already
         if isinstance(timed.item, Signal):

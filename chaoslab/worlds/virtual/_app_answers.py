@@ -14,8 +14,8 @@ from chaoslab.core.exchange import Failure
 from chaoslab.seams.services.app import LEFT, RAW, Wsgi
 from chaoslab.seams.services.line import Iterated
 
+# The heads of requests whose environments are kept: who asks again says mostly the same.
 HEADS_MAX = 64
-"""The heads of requests whose environments are kept: who asks again says mostly the same."""
 Started = tuple[str, list[tuple[str, str]]]
 """Status line and headers, as an application states them."""
 
@@ -31,6 +31,7 @@ class Answering:
         self._started: list[Started] = []
 
     def _start_response(self, status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> None:  # noqa: ARG002
+        # A second call, with `exc_info`, replaces the first as long as nothing was sent (PEP 3333).
         self._started[:] = [(status, headers)]
 
     def __enter__(self) -> tuple[list[Started], Iterable[bytes]]:
@@ -40,12 +41,14 @@ class Answering:
     def __exit__(self, *_: object) -> None:
         close = getattr(self._parts, "close", None)
         if close is not None:
+            # PEP 3333: the server calls `close` of what the application returned, also after an error.
             close()
 
 
 _FIXED = {
     "SCRIPT_NAME": "", "SERVER_PROTOCOL": "HTTP/1.1", "REMOTE_ADDR": "127.0.0.1", "wsgi.version": (1, 0),
     "wsgi.url_scheme": "http", "wsgi.multithread": True, "wsgi.multiprocess": False, "wsgi.run_once": False,
+    # Says that the body ends by itself, so that werkzeug reads it without a length.
     "wsgi.input_terminated": True,
 }  # fmt: skip
 
@@ -54,6 +57,7 @@ def environ_of(
     method: str, target: bytes, headers: Iterable[tuple[bytes, bytes]], body: bytes, name: str
 ) -> dict[str, Any]:
     headers = list(headers)
+    # A copy: applications write into their environment.
     environ = _environ(method, target, tuple(headers), name, len(body)).copy()
     environ["wsgi.input"], environ["wsgi.errors"] = io.BytesIO(body), sys.stderr
     environ[RAW] = target, headers
@@ -75,6 +79,7 @@ def _environ(
     for key, value in headers:
         field, text = _field(key), value.decode("latin-1")
         once = field in environ and field.startswith("HTTP_")
+        # Repeated headers are joined, as a real server's environment has them.
         environ[field] = f"{environ[field]}, {text}" if once else text
     return environ
 
@@ -90,6 +95,7 @@ def _unquote_path(path: str) -> str:
     """The path's bytes, unquoted, as Latin-1, which WSGI requires."""
     if "%" not in path:
         return path
+    # Here, since most paths have nothing quoted.
     from urllib.parse import unquote_to_bytes
 
     return unquote_to_bytes(path).decode("latin-1")
@@ -146,12 +152,14 @@ def answer_request(
     try:
         with Answering(app, environ_of(method, target, headers, body, name)) as (started, parts):
             rest = iter(parts)
+            # The first part is asked for before the head: an application may state its head with it.
             first = next(rest, b"")
             status, fields = started[0]
             streamed = listener.streams(int(status[:3]), fields)
             if streamed:
                 for piece in itertools.chain((first,), rest):
                     if piece and not listener.part(piece):
+                        # Nobody reads any more, so the rest is not made. Its `close` is called on the way out.
                         return None
             else:
                 reply = int(status[:3]), fields, first + b"".join(rest)
@@ -159,7 +167,9 @@ def answer_request(
         raise
     except BaseException as error:  # noqa: BLE001 - also errors after the whole answer, which do not change it
         let_through(error)
+        # Where a real server writes it; the client gets a 500 and no words of the application's.
         log_app_error(target, name)
+        # Its head is out, so a 500 is too late.
         if streamed:
             raise Broken("closed") from None
     return None if streamed else reply or (500, server_fields(FAILED), FAILED)

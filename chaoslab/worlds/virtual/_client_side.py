@@ -18,8 +18,8 @@ from chaoslab.seams.services.seam import ServiceAttempt, ServiceSeam
 from chaoslab.worlds.virtual.machine import Waiter
 from chaoslab.worlds.virtual.network import TRIP_S, Gate, NetworkEnd
 
+# The most bytes of a head, at either end.
 HEAD_MAX = 256 * 1024
-"""The most bytes of a head, at either end."""
 Application = Callable[[str, bytes, Iterable[tuple[bytes, bytes]], bytes], AppAnswer]
 """The function that begins an application's answer to a method, a target, headers and a body."""
 
@@ -54,6 +54,7 @@ class ClientSide:
         attempt = attempt_aside(self._seam, self._name, HttpRequest(method, target, list(request.headers), body), self)
         if attempt is not None:
             exchange = _Exchange(attempt, self._end.peer)
+            # It left while its request was on the way.
             if self._how:
                 exchange.over(self._how)
             else:
@@ -91,6 +92,7 @@ class ClientSide:
     def took(self, data: bytes) -> None:
         while data and self._open:
             exchange = self._open[0]
+            # What is behind an answer's end is the next answer, on a kept connection.
             data = exchange.took(data)
             if exchange.whole:
                 self._open.popleft()
@@ -106,6 +108,7 @@ class ClientSide:
         self._seam.outages.closed(self._name, self)
         while self._open:
             self._open.popleft().over(end_kind)
+        # A fault holds the answer back, and nobody waits for it any more.
         if self._waiter is not None:
             self._waiter.wake()
 
@@ -141,6 +144,7 @@ class _Exchange:
 
     def _reader(self) -> h11.Connection:
         http = h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_MAX)
+        # h11 reads answers to a request; only its method matters, as that of HEAD has no body.
         http.send(h11.Request(method=self.attempt.request.method, target="/", headers=[("Host", self.attempt.name)]))
         http.send(h11.EndOfMessage())
         return http
@@ -158,6 +162,7 @@ class _Exchange:
                     rest = self._http.trailing_data[0]
                     self._bytes -= len(rest)
                     self._ended(None)
+                    # More than one answer may come in one piece.
                     return rest
         except h11.RemoteProtocolError:
             self._ended("garbled" if data else "closed")  # the latter: the end came too soon
@@ -170,12 +175,14 @@ class _Exchange:
         if not self.whole:
             self._ended(end_kind)
 
+    # Before anything is told, since that may end the connection and lead here again.
     def _ended(self, error: str | None) -> None:
         self.whole, answer = True, None
         if self._answer is not None:
             status, fields, parts = self._answer
             answer = status, fields, b"".join(parts)
         now = self._machine.now
+        # It waited for more, unless the end came with the last bytes or more is there to read.
         waited = now > self._last_s and not self._client.available()
         streamed = self._stream.view(error, now, waited=waited) if self._stream is not None else None
         gave_up = now == self._machine.lapsed_at or self.attempt.waited_s is not None

@@ -21,8 +21,8 @@ from chaoslab.worlds.virtual.context import here
 from chaoslab.worlds.virtual.machine import Machine, VirtualThread, Waiter
 
 RealLock, RealQueue = type(allocate_lock()), queue.SimpleQueue
+# The most real seconds that a thread of the machine waits until a lock is released by one that is in no world.
 PATIENCE_S = 1.0
-"""The most real seconds that a thread of the machine waits until a lock is released by one that is in no world."""
 
 
 class _Either(type):
@@ -44,6 +44,7 @@ class Lock(metaclass=_Either):
     _waiters: deque[Waiter]
 
     def __new__(cls) -> Any:
+        # Outside of a world it is the real thing, so modules that keep the class get real locks there.
         if here.world is None:
             return allocate_lock()
         return cls.over(allocate_lock())
@@ -56,6 +57,7 @@ class Lock(metaclass=_Either):
         return self
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        # The checks and the words of CPython's own.
         if timeout != -1:
             if not blocking:
                 raise ValueError("can't specify a timeout for a non-blocking call")
@@ -65,6 +67,7 @@ class Lock(metaclass=_Either):
                 raise OverflowError("timeout value is too large")
         world = here.world
         if world is not None:
+            # Before the lock is taken: if the run ended at this step, nobody would release it.
             world.machine.steps.locks.step("takes a lock", "times")
         if self._inner.acquire(False) or self._wait(timeout if blocking else 0):
             self._holder = None if world is None else getcurrent()
@@ -76,11 +79,13 @@ class Lock(metaclass=_Either):
         if world is None:
             return bool(self._inner.acquire(bool(timeout), timeout or -1))
         if not timeout:
+            # An endless loop of tries takes no virtual time.
             world.machine.steps.tries.step("asks for a lock that is held", "times")
             return False
         if self._holder is None:  # it is released in real time, by one that can wake no thread of the machine
             if self._inner.acquire(True, PATIENCE_S):
                 return True
+            # So that the next one parks at once: real patience is paid once a lock.
             self._holder = _SOMEBODY
         return self._park(world.machine, timeout)
 
@@ -103,6 +108,7 @@ class Lock(metaclass=_Either):
         self._free()
 
     def _free(self) -> None:
+        # Given on without being released: another thread could take it between, and the first in line would starve.
         waiters, is_given = self._waiters, False
         try:
             while waiters and not is_given:
@@ -112,6 +118,7 @@ class Lock(metaclass=_Either):
                 self._holder = waiter.strand
         finally:
             if not is_given:
+                # With nobody to give it to; in a `finally`, as a wake may end the run.
                 self._holder = None
                 self._inner.release()
 
@@ -119,9 +126,11 @@ class Lock(metaclass=_Either):
         """Takes the lock from a thread of the machine that was left behind or killed, and out of the wait of such
         threads."""
         for waiter in [candidate for candidate in self._waiters if candidate.machine is machine]:
+            # Threads that are killed while the machine runs on, or all that are left when it stops.
             if machine.stopping or waiter.strand.killed:
                 self._waiters.remove(waiter)
         holder = self._holder
+        # Of this machine only: a lock may be shared with a later one.
         if isinstance(holder, VirtualThread) and holder.parent is machine.hub and (machine.stopping or holder.killed):
             self._free()
 
@@ -161,6 +170,7 @@ class ReLock(Lock):
     _count: int
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        # By greenlet and not by thread: all threads of the machine are one to the system.
         if self._holder is getcurrent():
             self._count += 1
             return True
@@ -221,6 +231,7 @@ class SimpleQueue(metaclass=_Either):
     def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:  # noqa: ARG002
         self._inner.put(item)
         woken = False
+        # The first that still waits: one may have been ended meanwhile.
         while self._waiters and not woken:
             woken = self._waiters[0].wake()
             self._waiters.popleft()
@@ -235,6 +246,7 @@ class SimpleQueue(metaclass=_Either):
             raise ValueError("'timeout' must be a non-negative number")
         machine = world.machine
         until = None if timeout is None else machine.now + timeout
+        # Asked anew after each wake, since a destructor may have taken the item.
         while True:
             try:
                 return self._inner.get(False)
@@ -247,6 +259,7 @@ class SimpleQueue(metaclass=_Either):
             try:
                 waiter.park("SimpleQueue.get", until)
             finally:
+                # Woken ones were taken out by `put`.
                 if not (waiter.woken or waiter.strand.killed):
                     self._waiters.remove(waiter)
 

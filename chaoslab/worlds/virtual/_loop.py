@@ -28,6 +28,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def __init__(self, world: World) -> None:
         super().__init__()
         self._world, self.machine, self.network = world, world.machine, world.network
+        # asyncio takes what is due within the clock's resolution for due now; here time is exact.
         self._clock_resolution = 1e-9
         self._selector = self  # BaseEventLoop waits in it
         self._waiter: Waiter | None = None
@@ -47,13 +48,16 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def select(self, timeout: float | None) -> tuple[()]:
         """Lets others run: only those due now if this loop has work, else until it has."""
+        # Nobody else has work at this moment, so there is nothing to let in.
         if timeout == 0 and self.machine.turns_alone():
             return ()
         until = None
         if timeout is not None:
             due: list[Any] = self._scheduled  # type: ignore[attr-defined]
+            # Asked of the timer itself, since `timeout` is a difference of two floats and may miss it by a bit.
             until = due[0]._when if timeout > 0 else self.machine.steps.polled(self)
         if until is not None and until <= self.machine.now:
+            # Others that are due now go first, as another process would.
             self.machine.pass_turn()
             return ()
         waiter = self._waiter = Waiter(self.machine)
@@ -63,6 +67,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
             self._waiter = None
         return ()
 
+    # Nothing comes from a selector: the network calls the loop.
     def _process_events(self, event_list: object) -> None:
         pass
 
@@ -71,11 +76,13 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return super().call_soon_threadsafe(*args, **kwargs)
 
     def _write_to_self(self) -> None:
+        # Only a loop that waits has to be woken.
         if self._waiter is not None:
             self._waiter.wake()
 
     def waiting(self) -> list[str]:
         """The unfinished tasks, each with its wait."""
+        # Sorted, as tasks are kept in a set.
         return sorted(_stand(task) for task in asyncio.all_tasks(self))
 
     def tell(self, call: Callable[..., Any], *args: Any) -> None:
@@ -99,8 +106,10 @@ class VirtualLoop(asyncio.BaseEventLoop):
         for task in tasks:
             task.cancel()
         if tasks:
+            # As asyncio.run does: what they raise is nobody's any more.
             self.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
         if self._is_bare() and self.machine.is_idle_until(self.machine.now):
+            # What a shutdown would set, without the task that it needs.
             self._asyncgens_shutdown_called = self._executor_shutdown_called = True
         else:
             self.run_until_complete(self._shut_down())
@@ -135,6 +144,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """Makes a task; each loop numbers its tasks from one, since asyncio's number depends on the process's past."""
         number = self._named = next(self._tasks_named)
         name = f"Task-{number}" if name is None else name
+        # A program's own factory gets its way, with the name that it would have here.
         if self._task_factory is not None:  # type: ignore[attr-defined]
             return super().create_task(coro, name=name, **kwargs)
         self._check_closed()
@@ -153,6 +163,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         ssl: Any = None, sock: Any = None, server_hostname: Any = None, **_: Any,
     ) -> tuple[asyncio.BaseTransport, asyncio.BaseProtocol]:  # fmt: skip
         name = _tls.name_for(ssl, server_hostname, host)
+        # aiohttp hands over sockets that it has connected itself.
         if sock is None:
             sock = VirtualSocket()
             await self.sock_connect(sock, (host, port))
@@ -202,6 +213,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def close(self) -> None:
         """Closes the loop and its servers: new connections are refused, and the addresses are free again."""
+        # asyncio refuses to close a loop that runs, in `super().close()`.
         if not self.is_running():
             for server in self._servers:
                 server.close()
@@ -210,10 +222,13 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def leave(self) -> None:
         """Closes the loop with its trial, and the coroutines of its unfinished tasks."""
+        # By their numbers, since a set's order would differ between processes.
         for task in sorted(asyncio.all_tasks(self), key=hash):
+            # It would print that a pending task was destroyed.
             task._log_destroy_pending = False  # type: ignore[attr-defined]
             with suppress(Exception):  # a coroutine that awaits at its end cannot
                 task.get_coro().close()
+        # Its thread is gone, and a loop that is taken for running cannot be closed.
         self._thread_id = None
         self.close()
         self._left = True
@@ -225,6 +240,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
             return
         if self.is_closed():
             raise RuntimeError("Event loop is closed")
+        # What a program has set stays with a loop that it keeps.
         factory, handler, debug = self.get_task_factory(), self._exception_handler, self.get_debug()  # type: ignore[attr-defined]
         VirtualLoop.__init__(self, world())
         self.set_task_factory(factory)
@@ -237,6 +253,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return closed and not (self._left and here.world not in (None, self._world))
 
     def __del__(self, *args: Any) -> None:
+        # asyncio warns of a loop that was not closed; this one's trial closed it.
         if not self._left:
             super().__del__(*args)
 
@@ -366,6 +383,7 @@ def _stand(task: asyncio.Task[Any]) -> str:
 def _promise(awaited: Any, frames: list[FrameType]) -> str:
     """The event that would end the wait."""
     for frame in frames:
+        # The names under which clients keep their transport.
         for holder in ("_transport", "transport", "_stream", "_protocol"):
             transport = getattr(frame.f_locals.get("self"), holder, None)
             transport = getattr(transport, "transport", transport)

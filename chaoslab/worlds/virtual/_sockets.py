@@ -19,8 +19,8 @@ from chaoslab.worlds.virtual.network import NetworkEnd
 if TYPE_CHECKING:
     from chaoslab.worlds.virtual.world import World
 
+# The first file number, above those of the process's files.
 FIRST_FD = 1_000_000_000
-"""The first file number, above those of the process's files."""
 
 
 class VirtualSocket:
@@ -33,6 +33,7 @@ class VirtualSocket:
         proto: int = 0,
         fileno: Any = None,
     ) -> None:
+        # -1 is the default of `socket.socket`, which means these values.
         if fileno is not None or family not in (real.AF_INET, real.AF_INET6, -1) or type not in (real.SOCK_STREAM, -1):
             raise Unsupported("a socket that is not a TCP client's", "use TCP")
         self.family, self.type, self.proto = real.AddressFamily(max(family, 2)), real.SOCK_STREAM, proto
@@ -69,6 +70,7 @@ class VirtualSocket:
         writable."""
         if self._gone:
             raise _error(errno.EBADF)
+        # The two errors of POSIX for a connect that has begun: the first call says EINPROGRESS, the next ones EALREADY.
         busy = errno.EALREADY if self._dialling else errno.EINPROGRESS
         if not self._asked:
             if self.end is not None:
@@ -81,12 +83,14 @@ class VirtualSocket:
         self._raise_failed()
 
     def _dialled(self, outcome: NetworkEnd | OSError) -> None:
+        # `wrap_socket` may have taken it over while the connection was being made.
         if self._heir is not None:
             self._heir._dialled(outcome)
             return
         self._dialling = False
         if isinstance(outcome, OSError):
             self._failed = outcome
+        # Closed meanwhile: the other side must not wait for it.
         elif self._gone:
             outcome.close()
         else:
@@ -113,6 +117,7 @@ class VirtualSocket:
 
     def hand_over(self, heir: VirtualSocket) -> None:
         """Gives the connection, its number and its settings to a new socket, and is detached, as by `wrap_socket`."""
+        # The heir's own fields win: those of TLS are set already.
         vars(heir).update({key: value for key, value in vars(self).items() if key not in vars(heir)})
         self._world.sockets.give(self._number, heir)
         if self.end is not None:
@@ -122,6 +127,7 @@ class VirtualSocket:
 
     def bind(self, address: Any) -> None:
         """Accepts port 0 alone: a client's own address has no effect here."""
+        # Port 0 is what clients bind, to choose an interface.
         if address[1] != 0:
             raise Unsupported("a socket that listens", "serve it with services={…}")
 
@@ -146,6 +152,7 @@ class VirtualSocket:
         machine = self._world.machine
         until = None if self._timeout is None else machine.now + self._timeout
         while not ready():
+            # A loop that tries again and again without a wait would not end, since no time passes.
             if self._timeout == 0:
                 machine.steps.tries.step(f"tries to {doing}", "times")
                 raise _error(busy)
@@ -154,7 +161,9 @@ class VirtualSocket:
             try:
                 woken = waiter.park(doing, until)
             finally:
+                # A waiter that stays would be woken for the next wait.
                 self.unwatch(waiter)
+            # What it waits for may have come at the very moment of the timeout.
             if not woken and not ready():
                 raise TimeoutError("timed out")
             if self._gone:
@@ -169,6 +178,7 @@ class VirtualSocket:
                 self._wait(self.readable, f"recv from {self._peer()}")
             except TimeoutError:
                 if end.watcher is not None:
+                    # The client met its timeout, and may keep the connection; a fault's witness has to know.
                     end.watcher.waited()
                 raise
         return end.take(size)
@@ -183,6 +193,7 @@ class VirtualSocket:
         end = self._connected()
         if end.full:
             self._wait(lambda: not end.full or end.sent_end or end.error is not None, f"send to {self._peer()}")
+        # Copied, since a program may use its buffer again.
         end.write(bytes(data))
         return len(data)
 
@@ -190,6 +201,7 @@ class VirtualSocket:
         self.send(data, flags)
 
     def readable(self) -> bool:
+        # After a shutdown of reading the end can be read.
         return not self._dialling if self.end is None else self._deaf or self.end.available()
 
     def writable(self) -> bool:
@@ -203,6 +215,7 @@ class VirtualSocket:
             self._waiters.remove(waiter)
 
     def makefile(self, mode: str = "r", buffering: int | None = None, **kwargs: Any) -> Any:
+        # io's own raw file, which needs `recv_into`, `send` and `_decref_socketios` of a socket.
         raw = real.SocketIO(self, "".join(sorted(set(mode) & set("rw"))))  # type: ignore[arg-type]
         self._held += 1
         if buffering == 0:
@@ -226,6 +239,7 @@ class VirtualSocket:
     def close(self) -> None:
         if not self._closed:
             self._closed = True
+            # As in CPython: a file that was made from it keeps the socket open.
             if not self._held:
                 self._really_close()
 
@@ -270,10 +284,12 @@ class VirtualSocket:
 
     def setsockopt(self, level: int, option: int, *value: Any) -> None:
         if (level, option) == (real.SOL_SOCKET, real.SO_LINGER):
+            # A linger time of 0 turns its close into a reset.
             self.rude = struct.unpack("ii", value[0]) == (1, 0)
 
     def getsockopt(self, level: int, option: int, buflen: int = 0) -> Any:
         value = self.type if (level, option) == (real.SOL_SOCKET, real.SO_TYPE) else 0
+        # Read once, as the system gives it.
         if (level, option) == (real.SOL_SOCKET, real.SO_ERROR) and self._failed is not None:
             value, self._failed = self._failed.errno or 0, None
         return value.to_bytes(buflen, sys.byteorder) if buflen else int(value)
@@ -285,6 +301,7 @@ class VirtualSocket:
         return self._connected().peer_address
 
     def fileno(self) -> int:
+        # A socket kept over trials needs a number of the present one.
         return -1 if self._closed else (here.world or self._world).sockets.number_of(self, self._number)
 
     def leave(self) -> None:
@@ -332,11 +349,11 @@ class Sockets:
         it shifts no other."""
         if self._open.get(number) is sock:
             return number
-        number_ = next((number_left for number_left, open_socket in self._open.items() if open_socket is sock), 0)
-        if not number_:
+        own_number = next((number_left for number_left, open_socket in self._open.items() if open_socket is sock), 0)
+        if not own_number:
             self._left -= 1
-            number_, self._open[self._left] = self._left, sock
-        return number_
+            own_number, self._open[self._left] = self._left, sock
+        return own_number
 
     def leave(self) -> None:
         """Ends the connections of all sockets: the trial is over."""
@@ -349,6 +366,7 @@ class Sockets:
         if number in self._open:
             return self._open[number]
         if number < 0:
+            # The words of the real `select`.
             raise ValueError("file descriptor cannot be a negative integer (-1)")
         raise Unsupported("waiting for a real file or pipe", "leave it out of the trial")
 
@@ -361,6 +379,7 @@ class Poll:
 
     def register(self, fd: Any, eventmask: int = real_select.POLLIN | real_select.POLLOUT) -> None:
         self._asked[fd if isinstance(fd, int) else fd.fileno()] = eventmask
+        # Now, so that a file which no world knows is refused where it is registered.
         world().sockets.of(fd)
 
     def modify(self, fd: Any, eventmask: int) -> None:
@@ -403,6 +422,7 @@ def _wait_until_ready(ready: Any, files: list[Any], timeout_s: float | None) -> 
     until = None if timeout_s is None else machine.now + timeout_s
     while not (result := ready()):
         if until is not None and machine.now >= until:
+            # A loop that only asks takes no time and would not end.
             machine.steps.tries.step("asks what is ready", "times")
             return []
         waiter, watched = Waiter(machine), [sockets.of(file) for file in files]
@@ -414,5 +434,6 @@ def _wait_until_ready(ready: Any, files: list[Any], timeout_s: float | None) -> 
             for sock in watched:
                 sock.unwatch(waiter)
         if not woken:
+            # The time is over; what came at this very moment counts.
             return list(ready())
     return list(result)

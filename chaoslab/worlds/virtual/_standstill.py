@@ -21,16 +21,16 @@ from chaoslab.worlds.virtual.context import own_line
 if TYPE_CHECKING:
     from chaoslab.worlds.virtual.machine import Machine, Wait
 
+# The most waits of zero time, and failed tries, while the clock stands still.
 TURNS_MAX = 100_000
-"""The most waits of zero time, and failed tries, while the clock stands still."""
+# The most reads of the clock, and lock acquisitions.
 LOOKS_MAX = 300_000
-"""The most reads of the clock, and lock acquisitions."""
+# The parts of a limit: steps are counted in slices of a tenth, so that a step costs next to nothing.
 SLICES = 10
-"""The parts of a limit: steps are counted in slices of a tenth, so that a step costs next to nothing."""
+# The divisor for the smallest limit, a thousandth: code that is no loop takes such steps too.
 FEWEST = 1000
-"""The divisor for the smallest limit, a thousandth: code that is no loop takes such steps too."""
+# The gap between requests that counts as no wait. A request takes a few trips of 50 µs each.
 NEAR_S = 0.001
-"""The gap between requests that counts as no wait. A request takes a few trips of 50 µs each."""
 
 
 class Pace:
@@ -51,10 +51,12 @@ class Pace:
     def too_many(self, steps: int = 1) -> bool:
         """Counts the steps taken since the last count; True if the limit is reached."""
         now = self._machine.now
+        # A request takes some trips by itself, which is no wait of the program's.
         if now - self.at <= self._near_s:
             self.count += steps
         else:
             self.count = 0
+            # Moved by these very steps, the clock tells of no wait, and the limit stays small.
             if now != self._moved_to:
                 self.allowed = self._most
         self.at = now
@@ -62,6 +64,7 @@ class Pace:
 
     def moved(self, until: float) -> None:
         """Records that the clock was moved because of these steps: that is no wait, and the limit shrinks."""
+        # Halved each time: the next standstill is told sooner, down to a thousandth.
         self.allowed, self.count = max(1, self._most // FEWEST, self.allowed // 2), 0
         self.at = self._moved_to = until
 
@@ -90,6 +93,7 @@ class Pace:
         """Lets the calling thread go on when something else has happened. If nothing will, ends the run with a message
         that names the program's line."""
         machine = self._machine
+        # A greenlet of the program's own cannot be moved: it has no wait.
         until = machine.next_due() if machine.in_thread() else None
         if until is None:
             caller_line = own_line() or "the agent"
@@ -127,6 +131,7 @@ class Steps:
 
     def requested(self, whom: str) -> None:
         """Counts a request over the network. It takes a little time, but a loop of requests is no wait."""
+        # Soon and not at once, since it is called in the middle of a delivery.
         if self.requests.too_many():
             count = f"{self.requests.count:,} requests, less than {NEAR_S * 1000:g} ms apart"
             self._machine.end_soon(f"{whom} is asked again and again without a wait ({count})")
@@ -134,6 +139,7 @@ class Steps:
 
 def due_in_loop(now: float) -> list[float]:
     """The timers of the event loop in this thread: the machine learns of them only when the loop waits."""
+    # asyncio keeps its timers to itself.
     loop: Any = _get_running_loop()
     scheduled = getattr(loop, "_scheduled", ())
     return [handle._when for handle in scheduled if not handle._cancelled and handle._when > now]
@@ -159,6 +165,7 @@ def describe_frames(frames: list[FrameType], wait: str) -> str:
     call: str | None = None
     for frame in frames:
         module = str(frame.f_globals.get("__name__", ""))
+        # Of a connection, whom it waits for says more than the name of the library's function.
         if module.startswith(_LIBRARY) and not wait.startswith(("recv", "send", "connect")):
             call = _library_call(frame) or call
         if not module.startswith(PLUMBING):

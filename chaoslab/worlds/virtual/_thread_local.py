@@ -52,11 +52,13 @@ class ThreadLocals:
     def enter(self, thread: ThreadOwner) -> None:
         """Makes this the running thread."""
         before, self._tenant = self._tenant, thread
+        # Nobody else ran meanwhile, or the machine has not begun.
         if before is thread or before is None or self._slot is None:
             return
         if thread.locals is not None:
             before.locals = self._slot.put(thread.locals)
             return
+        # `here` is a local too: a new thread would not know its world.
         world = here.world
         thread.locals = self._slot.new()
         before.locals = self._slot.put(thread.locals)
@@ -66,6 +68,7 @@ class ThreadLocals:
         """Restores the values of the OS thread, with the changes made to them."""
         if self._slot is not None:
             world = here.world
+            # The exchange takes `here` away as well.
             self._slot.put(self._before)
             here.world = world
             self._slot = self._before = None
@@ -91,6 +94,7 @@ class _Dictionary:
         """Puts the entries of locals in place, except those of deleted ones: a living local refers to its entry, and
         the address of a deleted one may be reused."""
         state, old = self._state, self.take()
+        # Most switches are between threads that have the same, and comparing is cheaper than writing.
         if len(old) != len(entries) or not all(map(is_, old.values(), entries.values())):
             for key in filter(self._of_local, old):
                 del state[key]
@@ -130,6 +134,7 @@ class _Fields:
 
     def new(self) -> Both:
         key, life = _Token(), _Token()
+        # The tuple holds them; what counts is that they live as long as the thread.
         return id(key), id(life), (key, life)
 
     def take(self) -> Both:
@@ -137,6 +142,7 @@ class _Fields:
 
     def put(self, both: Both) -> Both:
         old, self._now = self._now, both
+        # Written past the counts of references: the objects are kept in the tuples.
         self._words[self._key], self._words[self._life], _ = both
         return old
 
@@ -148,7 +154,9 @@ WORDS = 64
 def _find_fields() -> _Fields | None:
     """The two fields, found through the references of a local of this thread; None if they are not there."""
     probe = threading.local()
+    # Its first use makes the entries that are looked for.
     probe.known = True
+    # Offsets differ between versions of Python, so they are looked for.
     memory = (ctypes.c_void_p * WORDS).from_address(_state_address() or 0)
     values = list(memory)
     key = life = None
@@ -156,6 +164,6 @@ def _find_fields() -> _Fields | None:
         if isinstance(referent, dict) and len(referent) == 1 and id(next(iter(referent))) in values:
             key = values.index(id(next(iter(referent))))
         elif isinstance(referent, set) and len(referent) == 1:
-            referent_ = next(iter(referent))()
-            life = values.index(id(referent_)) if id(referent_) in values else None
+            life_token = next(iter(referent))()
+            life = values.index(id(life_token)) if id(life_token) in values else None
     return None if key is None or life is None else _Fields(key, life)

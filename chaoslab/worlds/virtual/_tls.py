@@ -14,8 +14,8 @@ from chaoslab.worlds.virtual._sockets import VirtualSocket
 from chaoslab.worlds.virtual.context import world
 from chaoslab.worlds.virtual.network import Gate, NetworkEnd
 
+# OpenSSL's number and words for a certificate that is too old.
 EXPIRED = 10, "certificate has expired"
-"""OpenSSL's number and words for a certificate that is too old."""
 CIPHER = ("TLS_AES_256_GCM_SHA384", "TLSv1.3", 256)
 
 
@@ -51,6 +51,7 @@ class _Session:
         if binary_form:
             return None if self.server_side else b""
         if self.server_side or self.context.verify_mode == ssl.CERT_NONE:
+            # A context that does not verify gets no certificate's content, as from OpenSSL.
             return None if self.server_side else {}
         name = self.server_hostname or ""
         return {
@@ -81,6 +82,7 @@ class _Session:
         return None
 
     def selected_alpn_protocol(self) -> None:
+        # None selected: a client that offers h2 speaks HTTP/1.1 then.
         return None
 
     selected_npn_protocol = selected_alpn_protocol
@@ -116,6 +118,7 @@ def check_handshake(context: Any, gate: Gate | None) -> None:
         return
     tell_client()
     message = f"certificate verify failed: {EXPIRED[1]}"
+    # The line's number is of OpenSSL's binding and differs between versions; clients look for the words before it.
     error = ssl.SSLCertVerificationError(1, f"[SSL: CERTIFICATE_VERIFY_FAILED] {message} (_ssl.c:1000)")
     error.library, error.reason = "SSL", "CERTIFICATE_VERIFY_FAILED"
     error.verify_code, error.verify_message = EXPIRED
@@ -133,6 +136,7 @@ class SslSocket(_Session, VirtualSocket):
     @classmethod
     def over(cls, sock: VirtualSocket, context: Any, server_side: bool, server_hostname: Any) -> "SslSocket":
         self = cls.__new__(cls)
+        # Before the hand-over: wrong arguments leave the socket as it was.
         self._begin(context, server_side, server_hostname)
         sock.hand_over(self)
         if self.end is not None:
@@ -141,6 +145,7 @@ class SslSocket(_Session, VirtualSocket):
                 try:
                     check_handshake(context, self._world.network.gates.get(self.end.peer_address))
                 except ssl.SSLCertVerificationError:
+                    # As `wrap_socket` closes it.
                     self.close()
                     raise
         return self
@@ -165,6 +170,7 @@ class SslSocket(_Session, VirtualSocket):
 
     def unwrap(self) -> VirtualSocket:
         """Goes on without TLS, on a plain socket."""
+        # Past `__init__`, which would take a number and world of its own.
         plain = VirtualSocket.__new__(VirtualSocket)
         self.hand_over(plain)
         return plain
@@ -175,6 +181,7 @@ def _translate_errors(doing: str) -> Iterator[None]:
     """A context in which errors are those of an SSL socket. `doing`: read or write."""
     try:
         yield
+    # Clients of asyncio's kind wait for these errors of TLS and not for EAGAIN.
     except BlockingIOError:
         kind, code = (
             (ssl.SSLWantReadError, ssl.SSL_ERROR_WANT_READ)
@@ -197,6 +204,7 @@ class SslObject(_Session):
 
     def do_handshake(self, block: bool = False) -> None:  # noqa: ARG002
         if not self.server_side and self.server_hostname:
+            # By name, since a BIO is not tied to any connection.
             check_handshake(self.context, world().network.gate_of(self.server_hostname))
 
     @property  # type: ignore[misc]
@@ -205,6 +213,7 @@ class SslObject(_Session):
 
     def read(self, len: int = 1024, buffer: Any = None) -> Any:  # noqa: A002 - the name that callers know
         data = self._incoming.read(len)
+        # An empty read means the end to TLS, so "not yet" has to be an error.
         if not data and not self._incoming.eof:
             raise ssl.SSLWantReadError(ssl.SSL_ERROR_WANT_READ, "The operation did not complete (read)")
         if buffer is None:
@@ -228,6 +237,7 @@ def wrap_socket(context: Any, sock: Any, server_side: bool, server_hostname: Any
 
 def transport_info(context: Any, server_side: bool, server_hostname: Any) -> dict[str, Any]:
     """The facts of a transport with TLS, for `get_extra_info`. `context`: True for a default one."""
+    # asyncio takes True for a default context.
     if not isinstance(context, ssl.SSLContext):
         context = ssl.create_default_context()
     ssl_object = SslObject(context, None, None, server_side, None if server_side else server_hostname)
@@ -240,11 +250,11 @@ def transport_info(context: Any, server_side: bool, server_hostname: Any) -> dic
     }
 
 
-def name_for(ssl_: Any, server_hostname: Any, host: Any) -> Any:
+def name_for(ssl_argument: Any, server_hostname: Any, host: Any) -> Any:
     """The name that a connection of an event loop asks for. Raises ValueError: as in asyncio."""
-    if server_hostname is not None and not ssl_:
+    if server_hostname is not None and not ssl_argument:
         raise ValueError("server_hostname is only meaningful with ssl")
-    if ssl_ and server_hostname is None:
+    if ssl_argument and server_hostname is None:
         if not host:
             raise ValueError("You must set server_hostname when using ssl without a host")
         return host

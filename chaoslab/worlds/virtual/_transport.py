@@ -41,6 +41,7 @@ class VirtualTransport(asyncio.Transport):
     # Events of the end; the protocol hears of them on its loop's thread.
 
     def arrived(self) -> None:
+        # Once for all that arrives until the loop has its turn.
         if not self._due:
             self._due = True
             self._loop.tell(self._deliver)
@@ -57,6 +58,7 @@ class VirtualTransport(asyncio.Transport):
 
     def _deliver(self) -> None:
         self._due = False
+        # A protocol may pause or close in the middle of what it is given.
         while self._hears() and self._end.available():
             protocol = cast(asyncio.Protocol, self._protocol)
             try:
@@ -80,6 +82,7 @@ class VirtualTransport(asyncio.Transport):
         if self._full:
             self._full = False
             self._protocol.resume_writing()
+        # Closed while the buffer was full: now that it is empty, the end may go.
         if self._closing:
             self._hang_up(None)
 
@@ -89,10 +92,12 @@ class VirtualTransport(asyncio.Transport):
 
     def _hang_up(self, error: OSError | None) -> None:
         if self._face.rude:
+            # A linger time of 0 was set on its socket.
             self._end.reset()
         else:
             self._end.close()
         if not self._loop.is_closed():  # False for the loop of an earlier trial
+            # In a turn of its own, as asyncio calls `connection_lost`.
             self._loop.call_soon(self._lose, error)
 
     def _lose(self, error: OSError | None) -> None:
@@ -119,9 +124,11 @@ class VirtualTransport(asyncio.Transport):
             self._protocol.pause_writing()
 
     def writelines(self, list_of_data: Any) -> None:
+        # In one delivery, so that a head and its body arrive together.
         self.write(b"".join(list_of_data))
 
     def can_write_eof(self) -> bool:
+        # TLS knows no half of a connection.
         return not self._end.tls
 
     def write_eof(self) -> None:
@@ -188,6 +195,7 @@ class VirtualServer(asyncio.AbstractServer):
         context: Any,
     ) -> None:
         self._loop, self._network = loop, network
+        # The network calls it in the machine; a connection belongs on the loop's thread.
         self.address = network.listen(host, port, lambda end: loop.tell(loop.accept, factory, end, context))
         self._closed = loop.create_future()
 
@@ -209,6 +217,7 @@ class VirtualServer(asyncio.AbstractServer):
 
     async def serve_forever(self) -> None:
         try:
+            # Shielded: a cancelled caller must not end the server for others that wait.
             await asyncio.shield(self._closed)
         finally:
             self.close()

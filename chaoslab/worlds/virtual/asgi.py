@@ -75,6 +75,7 @@ class AsgiServer:
         if self.loop is None:
             self.loop = self.world.loop()
             self.world.machine.start(self._serve, name=f"the loop of {self.name}")
+            # Shut down in a thread, after the work: a shutdown may wait.
             self.world.closings.append(self._close)
         if not self._ready:
             waiter = Waiter(self.world.machine)
@@ -90,11 +91,13 @@ class AsgiServer:
             self._life = _Life(self)
             self._failed = loop.run_until_complete(self._life.startup())
             self._ready = True
+            # All that wait for the startup; they look themselves how it ended.
             self._wake()
             loop.run_forever()
             loop.run_until_complete(self._life.shutdown())
             loop.finish()
         finally:
+            # Also if the loop fails, so that nobody waits for it for ever.
             loop.close()
             self._wake()
 
@@ -127,6 +130,7 @@ class _Life:
         self._task = asyncio.create_task(self._run())
         self._asked.put_nowait({"type": "lifespan.startup"})
         reply = await self._told.get()
+        # An application that raises, or returns, has no lifespan; servers go on then.
         if reply is None or reply["type"] == "lifespan.startup.complete":
             return ""
         return str(reply.get("message") or "its lifespan says so")
@@ -164,6 +168,7 @@ class _Exchange:
         self._room: asyncio.Future[None] | None = None
         self._end: asyncio.Future[None] | None = None
         self._task: asyncio.Task[None] | None = None
+        # A client that hangs up is told to the application as `http.disconnect`.
         environ.get(LEFT, []).append(self.close)
         self._loop.tell(self._begin)
 
@@ -182,10 +187,12 @@ class _Exchange:
     def __next__(self) -> bytes:
         self._wait(lambda: bool(self._parts) or self._complete or self._gone)
         if not self._parts:
+            # Its end was stated, or its client has gone; a failure afterwards changes nothing.
             if self._complete or self._gone:
                 raise StopIteration
             raise self._error or RuntimeError("the application did not end its answer")
         piece = self._parts.popleft()
+        # The application goes on as soon as its part was taken: no faster than its reader.
         if not self._parts:
             self._loop.tell(self._drained)
         return piece
@@ -222,6 +229,7 @@ class _Exchange:
         except BaseException as error:
             let_through(error)
             self._error = error
+            # Its client has the whole answer, so the error can only be logged.
             if self._complete:
                 logging.getLogger(__name__).error("after the answer of %s", self._server.name, exc_info=error)
         finally:
@@ -233,6 +241,7 @@ class _Exchange:
             body, self._body = self._body, None
             return {"type": "http.request", "body": body, "more_body": False}
         assert self._end is not None
+        # Shielded: the application may stop waiting, and ask again.
         await asyncio.shield(self._end)
         return {"type": "http.disconnect"}
 
@@ -240,6 +249,7 @@ class _Exchange:
         if message["type"] == "http.response.start":
             status = int(message["status"])
             headers = [(bytes(k).decode("latin-1"), bytes(v).decode("latin-1")) for k, v in message.get("headers", ())]
+            # ASGI states no reason, so it is the usual one.
             self._head = f"{status} {phrase(status)}", headers
         elif message["type"] == "http.response.body":
             if piece := bytes(message.get("body", b"")):
@@ -248,6 +258,7 @@ class _Exchange:
                 self._complete = True
                 self._finish()
             self._wake()
+            # Back-pressure: a part that is not taken holds the next one up.
             while self._parts and not self._complete and not self._gone:
                 self._room = self._loop.create_future()
                 await self._room
@@ -274,12 +285,15 @@ def _make_scope(environ: dict[str, Any], state: dict[str, Any]) -> dict[str, Any
         "http_version": "1.1",
         "method": environ["REQUEST_METHOD"],
         "scheme": environ["wsgi.url_scheme"],
+        # The path unquoted is a text in ASGI, and Latin-1 in the environment.
         "path": environ["PATH_INFO"].encode("latin-1").decode("utf-8", "replace"),
         "raw_path": path,
         "query_string": query,
         "root_path": "",
+        # ASGI wants names in lower case.
         "headers": [(bytes(name).lower(), bytes(value)) for name, value in headers],
         "client": (environ["REMOTE_ADDR"], 0),
         "server": (environ["SERVER_NAME"], int(environ["SERVER_PORT"])),
+        # A shallow copy for each request, as ASGI wants it.
         "state": state.copy(),
     }

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from chaoslab.worlds.virtual.world import World
 
 
+# A thread-local: in threads of the process that run no world, everything is real.
 class _Here(threading.local):
     world: World | None = None
 
@@ -59,6 +60,7 @@ class Unsupported(Through):
         _remember(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
+        # The words are made: built anew in another process, it would look for the caller there.
         return _in_these_words, self.args
 
 
@@ -85,6 +87,7 @@ def _remember(error: Unsupported | ProcessEnded) -> None:
 
 def _in_these_words(text: str) -> Unsupported:
     """The error, rebuilt from its message in another process."""
+    # Past `__init__`, which would note it in this process's world.
     error = Unsupported.__new__(Unsupported)
     error.args = (text,)
     return error
@@ -97,6 +100,7 @@ def _ended_in_these_words(text: str) -> ProcessEnded:
 
 
 _OWN = "chaoslab."
+# Frozen modules have no path: importlib's own frames.
 _STDLIB = (*{sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")}, "<frozen")
 _INSTALLED = ("site-packages", "dist-packages")
 
@@ -116,6 +120,7 @@ def own_line() -> str:
 
 def _called_by_core() -> bool:
     """Tells if the lab's innermost frame below a patch is of the core, which calls the code of faults alone."""
+    # Past this function and the error's `__init__`.
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         name = str(frame.f_globals.get("__name__", ""))

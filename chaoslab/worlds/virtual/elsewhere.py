@@ -19,6 +19,7 @@ from chaoslab.worlds.virtual.context import Unsupported
 WAYS = ("refuse", "unreachable")
 
 TELEMETRY: dict[str, tuple[str, tuple[str, ...]]] = {
+    # The OpenAI SDK's own requests go to this host too, so the module that asks decides.
     "api.openai.com": ("the tracing of openai-agents", ("agents.tracing.processors",)),
     "raw.githubusercontent.com": ("a list of models and prices", ("litellm", "dspy")),
     "os-api.agno.com": ("the telemetry of agno", ()),
@@ -46,6 +47,7 @@ CACHES = {
 }
 """Host → the way to do without it: the variable to set, and the cache to fill before the trial."""
 EXPORT_PORTS = (4317, 4318)
+# OTLP over gRPC and over HTTP.
 """The ports on this computer to which OpenTelemetry exports."""
 SENTRY = ".ingest.sentry.io", ".ingest.us.sentry.io", ".ingest.de.sentry.io"
 """The ends of the hosts of Sentry, which has one for each customer."""
@@ -57,6 +59,7 @@ class Elsewhere:
 
     def __init__(self, mode: str, services: Iterable[str], models: Iterable[str] = ()) -> None:
         self._unreachable, self._services, self._models = mode == "unreachable", list(services), set(models)
+        # One line a host, however often it is asked.
         self._hosts: dict[str, str] = {}
 
     @property
@@ -77,6 +80,7 @@ class Elsewhere:
         if not self._is_unreachable(host):
             from chaoslab.model.formats import provider_of  # which most trials never need here
 
+            # A host of the same provider as a service's is most likely meant for that service.
             near, provider = get_close_matches(host, self._services, n=1), provider_of(host)
             hint = f"did you mean the service '{near[0]}'? Else " if near else ""
             if provider is not None and (same := [name for name in self._services if provider_of(name) is provider]):
@@ -88,6 +92,7 @@ class Elsewhere:
         """The error for an address that leads out of the network. Raises Unsupported: such addresses are refused."""
         if not self._unreachable:
             raise Unsupported(f"a connection to {host}:{port}", "give its stand-in with services={…}")
+        # For the warning that it leaves.
         self._is_unreachable(host)
         return OSError(errno.ENETUNREACH, os.strerror(errno.ENETUNREACH))
 
@@ -96,6 +101,7 @@ class Elsewhere:
         if self._unreachable:
             self._hosts.setdefault(f"{host}:{port}", f"{host}:{port} could not be reached: no service has this address")
             return None
+        # An exporter that finds no collector goes on, as in production.
         if port in EXPORT_PORTS and _asked_by(("opentelemetry",)):
             return None
         return Unsupported(f"a connection to {host}:{port}", f"give its stand-in with services={{'{host}:{port}': …}}")
@@ -115,11 +121,13 @@ _REPORTS: tuple[str, tuple[str, ...]] = ("the reports to Sentry", ())
 
 def _make_unknown_error(help_: str = "") -> OSError:
     message = "Name or service not known"
+    # EAI_NONAME, as an unknown name is on Linux; SDKs go on after it.
     return socket.gaierror(socket.EAI_NONAME, f"{message}: in a trial, {help_}" if help_ else message)
 
 
 def _asked_by(packages: tuple[str, ...]) -> bool:
     """True if a module of one of the packages is among the callers, or if there are no packages."""
+    # Of all callers, since an SDK asks through its HTTP library.
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and packages:
         if _is_in(frame.f_globals.get("__name__", ""), packages):
@@ -128,6 +136,7 @@ def _asked_by(packages: tuple[str, ...]) -> bool:
     return not packages
 
 
+# Asked for each frame of a stack, always of the same few modules.
 @lru_cache(1024)
 def _is_in(module: object, packages: tuple[str, ...]) -> bool:
     """True if a module of this name is in one of the packages."""

@@ -28,6 +28,7 @@ _Error = httpx.TransportError | Failure
 class InProcessTransports:
     """The in-process counterpart of `wire/sending.py`."""
 
+    # The same code as over sockets: httpcore finds the world's network below it.
     _bytes = sending.SocketFactory()
 
     def kept(self, tls: ssl.SSLContext) -> sending.Transport:  # noqa: ARG002 - there is no wire
@@ -48,6 +49,7 @@ class _Whole:
         if app is None:
             raise httpx.ConnectError(f"nobody listens at {host}:{port}", request=request)
         loop, machine, name = cast(VirtualLoop, asyncio.get_running_loop()), virtual_world.machine, f"{host}:{port}"
+        # A call takes some trips alone, so a loop of them has to be counted.
         machine.steps.requested(name)
         reply_future: asyncio.Future[Answered | _Stream] = loop.create_future()
         prompt = address in virtual_world.network.prompt
@@ -58,6 +60,7 @@ class _Whole:
             error: _Error | None = None
             try:
                 reply = answer_request(stream, app, request.method, request.url.raw_path, headers, body, name)
+            # The kinds of a failure that a stand-in asked for.
             except Broken as broken:
                 error = _httpx_error_for(broken.kind, request, begun=stream.begun)
             if stream.begun:
@@ -65,6 +68,7 @@ class _Whole:
             else:
                 machine.after(TRIP_S, loop.tell, settle_future, reply_future, reply, error)
 
+        # A service that never waits needs no thread, which costs more than its answer.
         machine.after(TRIP_S, work if prompt else lambda: machine.serve(work, name=f"{name} at work"))
         try:
             reply = await reply_future
@@ -86,6 +90,7 @@ def _make_reply(reply: Any) -> Reply:
 
 
 def _to_headers(fields: list[tuple[str, str]]) -> dict[str, str]:
+    # Latin-1 is what WSGI has; a value may be UTF-8 all the same.
     return by_name((key, value if value.isascii() else text_of(value.encode("latin-1"))) for key, value in fields)
 
 
@@ -117,6 +122,7 @@ class _Stream:
         if self._whole:
             return False
         headers = _to_headers(fields)
+        # A packed stream would have to be unpacked part by part.
         if not is_stream(status, headers) or headers.get("content-encoding"):
             return False
         self.begun, self.status, self.fields = True, status, fields
@@ -189,6 +195,7 @@ def _httpx_error_for(kind: str, request: httpx.Request, *, begun: bool) -> _Erro
     the middle of an answer."""
     closed = (
         "peer closed connection without sending complete message body (incomplete chunked read)"
+        # The words of h11 and httpcore, since `sending` tells an early end from garbage by them.
         if begun
         else "Server disconnected without sending a response."
     )

@@ -29,8 +29,8 @@ from chaoslab.worlds.virtual.context import world
 from chaoslab.worlds.virtual.network import Address, Network, NetworkEnd
 
 LOOPBACK = "127.0.0.1"
+# An address without a listener.
 NOBODY: Address = (LOOPBACK, 1)
-"""An address without a listener."""
 
 
 class Lane(Junction):
@@ -112,13 +112,16 @@ class VirtualLanes:
         took_s = self._clock.monotonic() - began_s
         for event in fault_lifecycle.report_armed(active, call, lane=name, took_s=took_s):
             self._write(event, call)
+        # "Refused" needs no lane: the address has no listener.
         return row, ManagerAnswer("armed", *(lane.address if lane else NOBODY), rolled, stands=bool(key))
 
     def _lane(self, active: Sequence[ActiveFault], call: Call) -> tuple[str, Lane]:
         self._lanes += 1
         name = f"lane.{call.target}.{self._lanes}"
         if self._loop is None:
+            # At the first lane: most trials have none.
             self._loop = world().loop()
+            # On a loop of its own, as the real proxy is a process of its own.
             world().machine.start(self._loop.serve, name="toxiproxy")
         dice = Dice(self._plan.seed, call.trial, name)
         lane = Lane(self._network, self._loop, upstream=self._targets[call.target], dice=dice)

@@ -26,13 +26,13 @@ from chaoslab.worlds.virtual._standstill import Steps, describe_wait, due_in_loo
 from chaoslab.worlds.virtual._thread_local import ThreadLocals
 from chaoslab.worlds.virtual.context import Unsupported
 
+# The monotonic clock's value at the start: like a machine that has been up for a day, so that nobody takes the time for
+# unset.
 STARTS_S = 100_000.0
-"""The monotonic clock's value at the start: like a machine that has been up for a day, so that nobody takes the time
-for unset."""
+# The most turns of all threads after one was told to end.
 LAST_TURNS_MAX = 100_000
-"""The most turns of all threads after one was told to end."""
+# The most waits of a thread that was told to end: one that waits more often will not end.
 LAST_MOVES_MAX = 10_000
-"""The most waits of a thread that was told to end: one that waits more often will not end."""
 
 
 class Hung(Exception):
@@ -42,10 +42,12 @@ class Hung(Exception):
         super().__init__("\n".join([why, *waiting]))
         self.why, self.waiting = why, waiting
 
+    # An exception of two arguments is not made again by its `args`, which a worker's result needs.
     def __reduce__(self) -> tuple[Any, ...]:
         return Hung, (self.why, self.waiting)
 
 
+# BaseException, since a program that swallows every Exception must not swallow its own death.
 class Killed(BaseException):
     """The program's process was killed. A machine raises it, and none of the program's threads ever gets it."""
 
@@ -57,6 +59,7 @@ class Reporter(Protocol):
 
 
 class Timer:
+    # Timers and waits are the machine's most frequent objects.
     """A call due at a moment."""
 
     __slots__ = ("args", "call", "cancelled", "when")
@@ -66,6 +69,7 @@ class Timer:
 
     def cancel(self) -> None:
         self.cancelled = True
+        # Called off it stays on the heap until its time; without its arguments it keeps nobody alive.
         self.args = ()
 
 
@@ -110,20 +114,25 @@ class Waiter:
 
     def wake(self) -> bool:
         """Ends the wait, so that the thread goes on in its turn; True if it was still waiting."""
+        # Killed: the thread is never run again, so whoever would wake it has woken nobody.
         if self._over or self.strand.killed:
             return False
         self.machine.own_thread()
         self._over = self._woken = True
+        # In its turn and not at once: who wakes another goes on first, so that the order depends on the program alone.
         self.machine.soon(self._resume)
         return True
 
     def park(self, wait: Wait, until: float | None = None) -> bool:
         """Waits; returns True if woken before `until`."""
         machine = self.machine
+        # It may have been woken before it parked.
         if self._over:
             return self._woken
+        # A wait of no time would let a loop of them turn for ever, since nothing else moves the clock.
         if until is not None and until <= machine.now:
             until = machine.steps.polled(wait)
+        # Nothing else happens until then, so the clock is moved here, without a switch of greenlets.
         if until is not None and machine.is_idle_until(until):
             machine.now = machine.lapsed_at = max(machine.now, until)
             self._over = True
@@ -131,6 +140,7 @@ class Waiter:
         timer = None if until is None else machine.at(until, self._expire)
         self.strand.waits_for = wait
         loop, hooks = _get_running_loop(), get_asyncgen_hooks()
+        # A thread of asyncio's that goes on would find another thread's loop running.
         if loop is not None:  # each of these asks the system for the process's id
             _set_running_loop(None)
         try:
@@ -140,6 +150,7 @@ class Waiter:
             machine.locals.enter(self.strand)
             if loop is not None:
                 _set_running_loop(loop)
+            # The hooks are of the OS thread, which all threads of the machine share.
             set_asyncgen_hooks(*hooks)
             if timer is not None:
                 timer.cancel()
@@ -168,6 +179,7 @@ class Machine:
         """The last moment at which a wait of a thread ended because its time was over."""
         self.ready: deque[tuple[Callable[..., Any], tuple[Any, ...]]] = deque()
         self._order = itertools.count()
+        # Numbers that no thread of the process has: those are addresses.
         self._idents = itertools.count(1_000_001)
         self._strands: dict[int, VirtualThread] = {}
         self._dead: list[VirtualThread] = []
@@ -213,6 +225,7 @@ class Machine:
     def at(self, due_s: float, call: Callable[..., Any], *args: Any) -> Timer:
         """Schedules a call. Calls due at the same moment happen in the order in which they were scheduled."""
         timer = Timer(due_s, call, args)
+        # The number keeps the order of calls of one moment, and spares a comparison of timers, which have no order.
         heapq.heappush(self._timers, (due_s, next(self._order), timer))
         return timer
 
@@ -230,14 +243,17 @@ class Machine:
             if self._last_moves > LAST_MOVES_MAX:
                 return False
         timers = self._timers
+        # Those that were called off must not count as something that happens.
         while timers and timers[0][2].cancelled:
             heapq.heappop(timers)
+        # Past the deadline the loop has to see it, and end the run.
         return not self.ready and (not timers or timers[0][0] > until_s) and until_s <= self.deadline
 
     def turns_alone(self) -> bool:
         """Counts one more wait of zero time if nothing but the calling thread has work at this moment. False if
         something else may have, or a wait has to be counted in full (`steps.polled`, `pass_turn`)."""
         timers, turns = self._timers, self.steps.turns
+        # Something may wake at this very moment, so the wait has to give up its turn.
         if self.ready or self.stopping or (timers and timers[0][0] <= self.now) or turns.at != self.now:
             return False
         if turns.count + 1 >= turns.allowed:
@@ -247,6 +263,7 @@ class Machine:
 
     def look(self) -> float:
         """The clock, as the program reads it."""
+        # Granted in portions: a look at the clock is a program's most frequent step.
         self.looks_left -= 1
         if self.looks_left < 0:
             self.looks_left = self.steps.looks.grant("looks at the clock", "times") - 1
@@ -268,6 +285,7 @@ class Machine:
 
     def end_as(self, error: BaseException) -> None:
         """Ends the run with this error as soon as the calling thread has given up its turn."""
+        # Before all else that is ready.
         self.ready.appendleft((_end_with, (error,)))
 
     def end(self, reason: str, wait: Wait | None = None) -> NoReturn:
@@ -285,11 +303,13 @@ class Machine:
             Waiter(self).park("the end of the run")
         else:  # a greenlet of the program's own
             self.hub.switch()
+        # Reached when the run is over: the thread is then told to end at this place.
         raise GreenletExit
 
     def kill(self) -> None:
         """Kills the program's process: `run` raises Killed. If the caller is one of its threads, this never returns."""
         self.end_as(Killed())
+        # A service's thread goes on: it is the program that dies.
         if _is_of_agent(getcurrent()):
             self.leave()
 
@@ -305,14 +325,18 @@ class Machine:
             del self._strands[strand.number]
         self._dead += dead
         for _, _, timer in self._timers:
+            # Calls that are due later and would switch into a dead thread.
             waiter = getattr(timer.call, "__self__", None)
             if isinstance(waiter, Waiter) and waiter.strand.killed:
                 timer.cancel()
+        # A thread that has not begun is dead too: its first switch stands here.
         held = [(call, args) for call, args in self.ready if getattr(call, "__self__", None) not in dead]
         self.ready.clear()
         self.ready.extend(held)
+        # Who waited for the world to become quiet is dead.
         self._quiet = None
         for renew in self.pools.values():
+            # A pool's threads died with the process, but the pool may be a module's, and goes on in the next one.
             renew()
 
     # Threads.
@@ -334,6 +358,7 @@ class Machine:
         else:
             strand = self._spare.pop()
             strand.number, strand.name, strand.waits_for = next(self._idents), name, "its first turn"
+            # A request's locals and context must not reach the next one.
             strand.locals = strand.gr_context = None
         strand.served = work
         self._strands[strand.number] = strand
@@ -348,6 +373,7 @@ class Machine:
     def _work(self, work: Callable[[], Any], strand: VirtualThread) -> bool:
         """Does the work of a thread; False if it was told to end."""
         self.locals.enter(strand)
+        # The last thread's hooks, which would be called for this one's generators.
         set_asyncgen_hooks(None, None)
         try:
             work()
@@ -355,6 +381,7 @@ class Machine:
             return False
         finally:
             if _get_running_loop() is not None:
+                # A thread that ends within a running loop would leave it to the next.
                 _set_running_loop(None)
             self._ended(strand)
         return True
@@ -380,9 +407,11 @@ class Machine:
 
     def pass_turn(self) -> None:
         """Runs everything due at this moment before the calling thread goes on."""
+        # Alone it need not give up its turn.
         if self.is_idle_until(self.now) or not self.in_thread():
             return
         waiter = Waiter(self)
+        # Behind the timers of this moment, which are due and not yet ready.
         if not self.stopping and self._timers and self._timers[0][0] <= self.now:
             self.at(self.now, waiter.wake)
         else:
@@ -393,6 +422,7 @@ class Machine:
 
     def number(self, thing: object) -> None:
         """Numbers a new object; an object with the same address no longer exists."""
+        # By address: objects of a program may have no hash, or one of their own.
         self._numbered[id(thing)] = next(self._numbers[type(thing)])
 
     def number_of(self, thing: object) -> int | None:
@@ -408,6 +438,7 @@ class Machine:
             Hung: it would never be over, or not before the deadline.
         """
         main = self.start(work, name=name)
+        # A copy: what the trial sets in its context must not stay with the caller's.
         main.first, main.of_agent, main.gr_context = True, True, contextvars.copy_context()
         if not self._dead:  # a fresh process has values of its own
             self.locals.begin(main)
@@ -428,6 +459,7 @@ class Machine:
                     self.now = max(self.now, due_s)
                     timer.call(*timer.args)
                     continue
+                # Back on the heap: after quiet the old deadline may hold again, and then it is due.
                 heapq.heappush(timers, due)
                 allowed, self.now = self.deadline - STARTS_S, self.deadline
                 if not self._tell_quiet():
@@ -445,6 +477,7 @@ class Machine:
         """Calls `notify` when nothing is due any more, or after that time, whatever the deadline was. Then the deadline
         is the old one, or this moment if that is over."""
         deadline, self.deadline = self.deadline, self.now + within_s
+        # A number of the order, so that timers of before are told from those that came later.
         since = next(self._order)
 
         def on_quiet() -> None:
@@ -456,6 +489,7 @@ class Machine:
 
     def _tell_quiet(self) -> bool:
         """Tells who waits for it that the world is quiet; False if nobody does."""
+        # Once: quiet is told to whom asked for it, and no longer.
         callback, self._quiet = self._quiet, None
         if callback is not None:
             callback()
@@ -467,6 +501,7 @@ class Machine:
         for _, number, timer in self._timers:
             waiter = getattr(timer.call, "__self__", None)
             if isinstance(waiter, Waiter) and not timer.cancelled:
+                # A service at work was asked before the answer, whenever it set its timer.
                 at_work = waiter.strand.served is not None
                 (old if number < since or at_work else new).add(waiter.strand)
         first = self.waiting(old)
@@ -481,6 +516,7 @@ class Machine:
             wait_ = strand.waits_for
             if isinstance(wait_, str) or callable(wait_):
                 lines.append(
+                    # The text is made on demand, since most waits are never told.
                     f"{strand.name} {describe_wait(strand.gr_frame, wait_ if isinstance(wait_, str) else wait_())}"
                 )
             else:
@@ -503,9 +539,12 @@ class Machine:
         """
         ended_at, failed = self.now, list[BaseException]()
         self.stopping = True
+        # The dead are told to end now, when nothing that they do is seen by the trial.
         self._strands.update((strand.number, strand) for strand in self._dead)
+        # A copy: threads take themselves out.
         for strand in list(self._strands.values()):
             self._last_moves = self.looks_left = 0
+            # A thread that is being ended has its limits anew, for its `finally` blocks.
             self.steps.renew()
             # A thread may catch GreenletExit and go on, so it is ended again; one that always does is left behind.
             for _ in range(100):
@@ -531,6 +570,7 @@ class Machine:
                 failed.append(raised)
         self.endings.clear()
         for error in failed:
+            # An error under way is the run's own, and says more than what its end has met.
             if under_way() is None or not isinstance(error, Exception):
                 raise error
 

@@ -15,8 +15,8 @@ from typing import Any, Literal, Protocol
 
 from chaoslab.worlds.virtual.machine import Machine
 
+# The time from one end to the other; about as long as on loopback.
 TRIP_S = 0.000_05
-"""The time from one end to the other; about as long as on loopback."""
 WINDOW_BYTES = 1024 * 1024
 """The most bytes in transit or unread before the writer must wait."""
 
@@ -55,6 +55,7 @@ class Watcher(Protocol):
 class NetworkEnd:
     """One end of a connection."""
 
+    # Two for each connection, and many for a trial.
     __slots__ = (
         "_inbox", "_sent", "_sent_at", "_unread", "address", "closed", "ended", "error", "machine", "peer",
         "peer_address", "receiver", "sent_end", "tls", "watcher",
@@ -83,10 +84,12 @@ class NetworkEnd:
             raise self._told()
         if self.sent_end or self.closed:
             raise _make_broken_pipe()
+        # h11 writes empty pieces, which must not arrive as an end.
         if data:
             if self.watcher is not None:
                 self.watcher.sends()
             self._unread += len(data)
+            # What one moment writes arrives together: each delivery is an event of the machine.
             if self._sent_at == self.machine.now:
                 self._sent.append(bytes(data))
             else:
@@ -106,6 +109,7 @@ class NetworkEnd:
         """Ends the stream from here; data already written still arrives."""
         if not self.sent_end:
             self.sent_end = True
+            # After what was written, by the order of timers of one moment.
             self.machine.after(TRIP_S, self.peer._arrive, None)
 
     def close(self) -> None:
@@ -114,6 +118,7 @@ class NetworkEnd:
             return
         self._tell_watcher("left")
         self.closed = True
+        # As Linux does: a socket that is closed with unread data resets the connection.
         if self._inbox:
             self._reset_peer()
         self.end()
@@ -174,6 +179,7 @@ class NetworkEnd:
         if self.error is not None:
             return
         if self.closed:
+            # Data for a socket that is closed is answered by a reset; an end is not.
             if sent:
                 self._reset_peer()
             return
@@ -194,6 +200,7 @@ class NetworkEnd:
         shows the break."""
         if self.error is None and not self.closed:
             self.error = _make_broken_pipe() if self.ended else error
+            # No writer waits for room any more.
             self._unread = 0
             if self.receiver is not None:
                 self.receiver.broke(error)
@@ -232,6 +239,7 @@ class Network:
         self.heard: set[Address] = set()
         """The addresses at which somebody has listened, even if nobody does now."""
         self._names: dict[str, str] = {"localhost": "127.0.0.1"}
+        # Where Linux begins with ports of clients.
         self._ports = itertools.count(32768)
         self.apps: dict[Address, Any] = {}
         """The web applications behind the listeners, for callers that may pass them a request without a connection."""
@@ -331,10 +339,12 @@ class Network:
 
     def _name(self, host: str) -> str:
         n = len(self._names)
+        # Private addresses by the order of names, 250 of them in each last number.
         self._names[host] = f"10.77.{n // 250}.{n % 250 + 1}"
         return self._names[host]
 
 
+# Asked at each connection and each lookup, always for the same few names.
 @lru_cache(256)
 def _is_address(host: str) -> bool:
     for family in (socket.AF_INET, socket.AF_INET6):

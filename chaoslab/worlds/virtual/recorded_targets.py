@@ -15,9 +15,10 @@ from chaoslab.record.log import BufferedEvent, MemoryLog
 from chaoslab.seams.services.app import Wsgi
 from chaoslab.worlds.virtual._app_answers import Broken
 
+# The stand-in's answer to a question that was never asked in the run. A replay looks for it, so that it does not count
+# as the model's reply.
 NO_REPLY = "the log holds no reply to this question"
-"""The stand-in's answer to a question that was never asked in the run. A replay looks for it, so that it does not count
-as the model's reply."""
+# Thirty years: nobody waits for longer in a trial.
 FOR_EVER_S = 1e9
 
 
@@ -30,12 +31,14 @@ class Recording:
 
     def begin(self, replies: Sequence[Replied]) -> None:
         self._replies, self._under_way = {}, {}
+        # In the order of the run, which the log's lines need not have.
         for reply in sorted(replies, key=lambda reply: (reply.request, reply.attempt)):
             self._replies.setdefault((reply.target, reply.asked), []).append(reply)
 
     def started(self, call: CallStarted) -> None:
         """Marks this attempt as under way, so that the next request is not confused with earlier attempts."""
         attempts = self._under_way.setdefault(call.target, {})
+        # Put in anew, so that the latest attempt stands last.
         attempts.pop(call.request, None)
         attempts[call.request] = call.attempt
 
@@ -97,4 +100,5 @@ def _break_off(failure: str) -> Iterator[bytes]:
     if failure == "timed_out":
         system.sleep(FOR_EVER_S)
     raise Broken("closed" if failure == "timed_out" else failure)
+    # Never reached: it makes the function a generator, so that it fails when it is read.
     yield b""

@@ -36,6 +36,7 @@ class RunWriter:
         for writer in writers:
             writer_entries = entries if len(writers) == 1 else [entry for entry in entries if entry.writer == writer]
             self._log(writer).copy(writer_entries, began=self._began, after_s=self.seconds)
+        # Up to its last event: what came after the answer belongs to the trial too.
         self.seconds += max([seconds, *(entry.t for entry in entries)])
         self._trials += 1
         self._succeeded += ok
@@ -48,6 +49,7 @@ class RunWriter:
                 succeeded=self._succeeded,
                 duration_s=round(self.seconds, 6),
                 reason=reason,
+                # Whoever reads the run can tell by them if lines are lost.
                 lines={writer: log.lines for writer, log in self._logs.items() if writer != MAIN},
             )
         )

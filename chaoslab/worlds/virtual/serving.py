@@ -34,6 +34,7 @@ HTTPS = 443
 
 def by_https(end: NetworkEnd) -> bool:
     """True if the client of a connection speaks TLS, as far as can be seen: some keep it to themselves."""
+    # Some clients do TLS in memory (`wrap_bio`), which the network does not see; then the port tells.
     return end.peer.tls or end.address[1] == HTTPS
 
 
@@ -43,6 +44,7 @@ class ServerSide:
     def __init__(self, app: Wsgi, end: NetworkEnd, name: str, client: ClientSide | None) -> None:
         self._machine, self._app, self._end, self._name = end.machine, app, end, name
         self._client = client
+        # h11's own bound of a head is 16 KB.
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_MAX)
         self._request: h11.Request | None = None
         self._body: list[bytes] = []
@@ -59,14 +61,17 @@ class ServerSide:
         try:
             while data := end.take():
                 self._http.receive_data(data)
+                # Read piece by piece, since a piece may end one request and begin the next.
                 self._read()
             if end.ended:
+                # The client has ended its direction, and may still wait for an answer.
                 self._http.receive_data(b"")
                 self._tell_hang_up()
             self._read()
         except h11.RemoteProtocolError as error:
             self._refuse(error)
         except OSError:
+            # A reset: nobody is left to answer.
             self._end.close()
 
     def broke(self, error: OSError) -> None:  # noqa: ARG002 - there is no peer left
@@ -85,12 +90,14 @@ class ServerSide:
 
     def _read(self) -> None:
         http = self._http
+        # One after the other: further requests wait in h11's buffer.
         while not self._at_work:
             event = http.next_event()
             if event is h11.NEED_DATA or event is h11.PAUSED:
                 return
             if isinstance(event, h11.Request):
                 self._request, self._body = event, []
+                # Some clients send a body only after this word.
                 if http.they_are_waiting_for_100_continue:
                     self._end.write(self._spelt(h11.InformationalResponse(status_code=100, headers=[])))
             elif isinstance(event, h11.Data):
@@ -104,11 +111,13 @@ class ServerSide:
     def _begin(self) -> None:
         self._at_work = True
         self._machine.steps.requested(self._name)
+        # On a thread of its own, since an application may wait.
         self._machine.serve(self._answer, name=f"{self._name} at work")
 
     def _answer(self) -> None:
         assert self._request is not None
         request = self._request
+        # Those of the answer before.
         self.left.clear()
         self._wire = None
         try:
@@ -140,19 +149,23 @@ class ServerSide:
             self._fail()
             return
         self._at_work = False
+        # The answer closes the connection, or the client asked for it.
         if self._http.our_state is h11.MUST_CLOSE:
             self._end.close()
             return
         self._http.start_next_cycle()
+        # A request that came meanwhile is in the buffer.
         self.arrived()
 
     def _send(self, started: list[Started], parts: Iterator[bytes], *, bodiless: bool) -> None:
         """Sends an answer of known length at once, else each part as it comes, in chunks, and closes the connection, as
         waitress does."""
+        # Before the head, which an application may state with its first part.
         first = next(parts, b"")
         status, headers = started[0]
         code = int(status[:3])
         fields = [(name.lower(), value) for name, value in headers]
+        # Statuses without a body have the length 0.
         size = next((int(value) for name, value in fields if name == "content-length"), 0 if code in BODILESS else None)
         reason = phrase(code, "")
         if size is None:
@@ -165,9 +178,11 @@ class ServerSide:
                 self._wait_for_room()
             self._write(self._spelt(h11.EndOfMessage()))
             return
+        # No more than was promised: the rest would be read as the next answer.
         body = b"" if bodiless else (first + b"".join(parts))[:size]
         self._write(head + self._spell_data(body))
         if len(body) < size and not bodiless:
+            # A client that was promised more waits, or finds the connection closed: an error of the application's.
             raise EOFError(f"{size} bytes were promised, and {len(body)} came")
         self._write(self._spelt(h11.EndOfMessage()))
 
@@ -194,6 +209,7 @@ class ServerSide:
 
     def _fail(self) -> None:
         """Sends a 500 if nothing has been sent yet; otherwise the connection ends in the middle of the answer."""
+        # h11 is past that once a head is out.
         if self._http.our_state is h11.SEND_RESPONSE:
             self._say(500, FAILED)
         self._end.close()
@@ -205,6 +221,7 @@ class ServerSide:
         self._end.write(head + self._spell_data(body) + self._spelt(h11.EndOfMessage()))
 
     def _refuse(self, error: h11.RemoteProtocolError) -> None:
+        # Only while no answer is under way.
         if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             self._say(int(error.error_status_hint))
         self._end.close()
@@ -228,6 +245,7 @@ def serve(
 
 def _accept(app: Wsgi, name: str, seam: ServiceSeam | None, host: str, end: NetworkEnd) -> None:
     opened = partial(_opened, end, app, name)
+    # Only a watched service has somebody who is told what its client took.
     client = ClientSide(end, seam, host, opened) if seam is not None else None
     ServerSide(app, end, name, client).arrived()
 

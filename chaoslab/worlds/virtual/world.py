@@ -75,9 +75,10 @@ class Turns:
             nth, drawn = Counter[str](), list[tuple[float, str, Callable[[], object]]]()
             for name, begin in waiting:
                 nth[name] += 1
-                label = f"{name} {nth[name]}" if sum(name_ == name for name_, _ in waiting) > 1 else name
+                label = f"{name} {nth[name]}" if sum(other_name == name for other_name, _ in waiting) > 1 else name
                 rank = self._place(label) if self._dice is None else self._dice(self._times, name, nth[name]).uniform()
                 drawn.append((rank, label, begin))
+            # By rank alone: functions have no order to break a tie.
             drawn.sort(key=lambda entry: entry[0])
             waiting = [(label, begin) for _, label, begin in drawn]
             self._told([label for label, _ in waiting])
@@ -129,6 +130,7 @@ class World:
         self.labels = Dice(names[0], "labels")
         """Those of ids that decide nothing, equal in all trials of a run."""
         self.kept: dict[str, Any] = {}  # state of the stand-ins, for this world alone
+        # Whole microseconds: a datetime has no more.
         self._epoch_ns = (now - _1970) // timedelta(microseconds=1) * 1000 - round(STARTS_S * 1e9)
 
     def time_ns(self) -> int:
@@ -164,6 +166,7 @@ class World:
                 self._one_trip(name)
                 raise report
             address = addresses[0][4]
+            # A gate is of a name that is looked up; an address needs no lookup.
             gate = self.network.gates.get(address) if name != address[0] else None
             tell_client = gate("lookup") if gate is not None else None
             if tell_client is None:
@@ -177,6 +180,7 @@ class World:
         """Lets the time of a question pass that nobody answers, so that the deadline bounds a loop of them."""
         self.machine.steps.requested(host)
         if self.machine.in_thread():
+            # In a thread only: the machine itself cannot wait.
             self.machine.sleep(TRIP_S)
 
     def known(self, address: Any) -> Address:
@@ -187,6 +191,7 @@ class World:
             host = str(self.resolve(host, port)[0][4][0])
         host_address = self.network.address_of(host)
         if host_address is None or not (
+            # All of loopback is this computer, whether or not somebody listens.
             host_address.startswith("127.") or host_address == "::1" or self.network.knows(host)
         ):
             error = self.elsewhere.address(host, port)
@@ -258,6 +263,7 @@ class World:
             try:
                 outcome.append(work())
             except BaseException as error:  # noqa: BLE001 - it is raised again in the caller
+                # A dead process raises no errors of its own: it is told to end only now.
                 if not self.machine.is_dead():
                     failed.append(error)
 
@@ -273,6 +279,7 @@ class World:
 
         try:
             with self.entered(), _own_asyncio():
+                # Services shut down before the machine stops, which would end them at their place.
                 try:
                     try:
                         run_processes()
@@ -312,6 +319,7 @@ class World:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop)
         task = asyncio.current_task()
+        # A loop that has nothing else to do is as quiet as its machine.
         if task is not None and not (self.machine.is_quiet() and loop.is_alone()):
             self._settling, settled = f"{FIRST}: {task.get_name()} ", loop.create_future()
             self.machine.when_quiet(partial(loop.tell, resolve, settled, None, None), within_s=within_s)
@@ -321,6 +329,7 @@ class World:
         waiting = self.machine.pending
         if waiting and not busy():
             waiting = waiting[: self.machine.pending_since]
+        # Its own wait for quiet is no work.
         return [line for line in waiting if not line.startswith(self._settling)]
 
     def aside(self, work: Callable[[], None]) -> None:
@@ -341,6 +350,7 @@ class World:
     def _raise_end(self, cause: Exception | None) -> None:
         """Raises what ended the trial, even if the program swallowed it: such as an address of this computer at which
         nobody has listened in this world, so that the program's own backend was meant."""
+        # The program's own end says most, then that of another thread, then what nobody has answered.
         unheard_items = (self._unheard or {}).items()
         unheard = (error for address, error in unheard_items if error is not None and address not in self.network.heard)
         if ending := self.ended_by or self.machine.foreign or next(unheard, None):
@@ -376,6 +386,7 @@ def _kinds_of(kind: type) -> set[type]:
 def _own_asyncio() -> Iterator[None]:
     """A context that hides a loop which already runs in this thread, such as a notebook's, and restores it."""
     running, hooks = _get_running_loop(), sys.get_asyncgen_hooks()
+    # asyncio keeps a thread's loop here; it has no function that takes it away without a warning.
     of_thread = asyncio.get_event_loop_policy()._local.__dict__  # type: ignore[attr-defined]
     before = dict(of_thread)
     _set_running_loop(None)

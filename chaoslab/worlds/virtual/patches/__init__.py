@@ -51,6 +51,7 @@ class Patches:
     """A process has one set of modules, so it has one installation."""
 
     def __enter__(self) -> "Installation":
+        # On the class, since a nested context may be another object.
         cls = type(self)
         if cls._current is None:
             installation = Installation()
@@ -58,6 +59,7 @@ class Patches:
                 with no_garbage():  # the many short lists of a search would set off several of everything
                     installation.install()
             except BaseException:
+                # What was put in place before the error must not stay.
                 installation.take_back()
                 raise
             cls._current = installation
@@ -108,12 +110,14 @@ class Installation:
     def _put(self, patches: Iterable[Patch]) -> None:
         """Installs the patches that are not in place yet."""
         everywhere: dict[int, tuple[Any, Any]] = {}
+        # By place: a module that loads later has all patches listed again.
         placed = {(id(holder), name) for holder, name, _ in self._undo}
         for patch in patches:
             if (id(patch.holder), patch.name) in placed:  # the first one stays
                 continue
             placed.add((id(patch.holder), patch.name))
             real = getattr(patch.holder, patch.name)
+            # From the class's own dictionary: an inherited method is taken away again, and not set.
             self._undo.append((patch.holder, patch.name, vars(patch.holder).get(patch.name, _ABSENT)))
             setattr(patch.holder, patch.name, patch.value)
             if patch.everywhere:
@@ -126,9 +130,11 @@ class Installation:
         """Restores everything. It may be called again after an interruption: finished steps are not repeated."""
         self._hook.end()
         if self._swaps:
+            # Together: one search of all modules in place of one for each.
             Swap.joined(self._swaps).undo()
             self._swaps.clear()
         while self._undo:
+            # Taken off the list only when it is done, so that an interrupted take-back can go on.
             holder, name, real = self._undo[-1]
             if real is not _ABSENT:
                 setattr(holder, name, real)

@@ -14,8 +14,8 @@ from chaoslab.worlds.virtual.patches import Patch
 
 real_load = ssl.SSLContext.load_verify_locations
 real_set_default = ssl.SSLContext.set_default_verify_paths
+# The things that were loaded before: files with their size and time, folders, and data by its hash.
 _loaded: set[object] = set()
-"""The things that were loaded before: files with their size and time, folders, and data by its hash."""
 
 
 class LaterContext(ssl.SSLContext):
@@ -25,11 +25,13 @@ class LaterContext(ssl.SSLContext):
 
     def _load(self) -> None:
         later = vars(self).pop("_later")
+        # In place, since programs hold the context.
         self.__class__ = ssl.SSLContext  # type: ignore[assignment]
         for load in later:
             load(self)
 
     def wrap_socket(self, *args: Any, **kwargs: Any) -> Any:
+        # Outside of a world the handshake is real.
         if here.world is None:
             self._load()
         return ssl.SSLContext.wrap_socket(self, *args, **kwargs)
@@ -41,6 +43,7 @@ class LaterContext(ssl.SSLContext):
 
     def get_ca_certs(self, *args: Any, **kwargs: Any) -> Any:
         self._load()
+        # By its own name: the class is the real one by now.
         return self.get_ca_certs(*args, **kwargs)
 
     def cert_store_stats(self) -> Any:
@@ -53,6 +56,7 @@ LaterContext.__name__ = LaterContext.__qualname__ = "SSLContext"
 
 def _put_off_load(context: ssl.SSLContext, load: Callable[[ssl.SSLContext], None]) -> bool:
     """Puts the loading off if that can be done; True if so."""
+    # A program's own subclass may do more than load.
     if here.world is None or type(context) not in (ssl.SSLContext, LaterContext):
         return False
     vars(context).setdefault("_later", []).append(load)

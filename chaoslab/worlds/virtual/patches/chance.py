@@ -35,6 +35,8 @@ class WorldChance:
     """The chance of one world. `numbers` and `entropy` are separate, so that an additional id changes no jitter."""
 
     def __init__(self, world: "World") -> None:
+        # Of run seed and trial: a twin, a pair in a comparison, a replay and each variation of a trial draw alike. The
+        # labels are the run's and count as no chance, since frameworks name things by them.
         self._dice, self._labels = world.dice, world.labels
 
     @property

@@ -20,6 +20,7 @@ RISING = {
     getattr(time, name)
     for name in ("CLOCK_MONOTONIC", "CLOCK_MONOTONIC_RAW", "CLOCK_BOOTTIME", "CLOCK_UPTIME", "CLOCK_UPTIME_RAW")
     if hasattr(time, name)
+    # Not all systems have all of them.
 }
 WALL = getattr(time, "CLOCK_REALTIME", None)
 
@@ -52,6 +53,7 @@ def sleep(seconds: float, /) -> None:
     world = here.world
     if world is None:
         real_sleep(seconds)
+    # `not >=` also refuses NaN.
     elif not seconds >= 0:
         raise ValueError("sleep length must be non-negative")
     else:
@@ -87,9 +89,11 @@ def _wrap_clock(real: Callable[[int], Any], per_second: int | None) -> Callable[
 def installed() -> Iterator[None]:
     """A context that sets the wall clock of each thread: its world's, or the time without us, even if that is another
     time machine's."""
+    # Here: time_machine imports pytest where that is installed.
     import _time_machine
     import time_machine
 
+    # A test may travel already; outside of a world its time stays.
     below = time_machine.traveller_stack[-1].time_ns if time_machine.traveller_stack else _time_machine.original_time_ns
 
     def time_ns() -> int:
@@ -98,6 +102,7 @@ def installed() -> Iterator[None]:
 
     of_uuid = vars(uuid)  # time_machine changes it too; but ids.py makes the ids, and other threads keep theirs
     before = {name: value for name, value in of_uuid.items() if name.startswith(("_last_", "_generate_", "_Uuid"))}
+    # No ticks of its own: each look asks the world.
     travel = time_machine.travel(0, tick=False)
     traveller = travel.start()
     traveller.time_ns = time_ns  # type: ignore[method-assign]

@@ -18,8 +18,8 @@ try:
 except ImportError:  # no such locks on Windows
     fcntl = None  # type: ignore[assignment]
 
+# The time between two looks at a lock that is held, which doubles from the first to the longest.
 FIRST_S, LONGEST_S = 0.001, 1.0
-"""The time between two looks at a lock that is held, which doubles from the first to the longest."""
 _File = tuple[int, int]
 """Device and number."""
 
@@ -33,14 +33,17 @@ def _locked_files() -> dict[_File, dict[int, bool]]:
 def _file(fd: int) -> _File:
     """The file of a descriptor. Raises OSError: there is none."""
     stat = os.fstat(fd)
+    # The file and not its name: two descriptors of one file exclude each other.
     return stat.st_dev, stat.st_ino
 
 
 def _is_blocked(file: _File, fd: int, *, alone: bool) -> bool:
     """True if another descriptor's lock excludes this one. Locks of closed descriptors are forgotten."""
     holders = _locked_files().setdefault(file, {})
+    # A copy, as closed ones are taken out.
     for descriptor in list(holders):
         try:
+            # A number that is another file's by now was closed meanwhile.
             is_open = _file(descriptor) == file
         except OSError:
             is_open = False
@@ -54,6 +57,7 @@ def flock(fd: Any, operation: int, /) -> None:
     if world is None:
         real_flock(fd, operation)
         return
+    # `fcntl.flock` takes files as well as numbers.
     number = fd if isinstance(fd, int) else fd.fileno()
     file = _file(number)
     if operation & fcntl.LOCK_UN:
@@ -62,8 +66,10 @@ def flock(fd: Any, operation: int, /) -> None:
     alone, delay_s = bool(operation & fcntl.LOCK_EX), FIRST_S
     while _is_blocked(file, number, alone=alone):
         if operation & fcntl.LOCK_NB:
+            # A loop of tries takes no time.
             world.machine.steps.tries.step("asks for a file's lock that is held", "times")
             raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+        # Nobody says when a lock's file is closed, so it is looked at again.
         world.machine.wait("flock of a file that another thread holds", world.machine.now + delay_s)
         delay_s = min(LONGEST_S, 2 * delay_s)
     _locked_files()[file][number] = alone

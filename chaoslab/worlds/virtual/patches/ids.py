@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 real_uuid4 = uuid.uuid4
 RUST, CHECKPOINTS = "uuid_utils._uuid_utils", "langgraph.checkpoint.base.id"
 LATER = (RUST, CHECKPOINTS)
+# The network card's address in every world; its first byte is odd, as in an address made up without a card.
 NODE = 0x0123456789AB
-"""The network card's address in every world; its first byte is odd, as in an address made up without a card."""
+# The number of 100 ns ticks from the epoch of UUIDs, 1582-10-15, to 1970.
 TICKS_1582 = 0x01B21DD213814000
-"""The number of 100 ns ticks from the epoch of UUIDs, 1582-10-15, to 1970."""
 NAMING = frozenset(
     {
         "agents", "anthropic", "autogen_agentchat", "autogen_core", "cohere", "crewai", "google", "groq", "langchain",
@@ -34,7 +34,9 @@ NAMING = frozenset(
     }
 )  # fmt: skip
 """The packages whose own UUIDs only name things."""
+# The counter of version 7 has 42 bits here, as in the standard library (RFC 9562, method 1).
 _COUNTER = 1 << 42
+# The variant of RFC 9562: the two highest bits of the second half are 10.
 _VARIANT = 0x8000 << 48
 
 
@@ -50,10 +52,12 @@ class Ids:
         """Versions 1 and 6. `at_ns`: the caller's own time since 1970, if it has one."""
         ticks = (self._world.time_ns() if at_ns is None else at_ns) // 100 + TICKS_1582
         if at_ns is None:
+            # Rising, as the generators promise; but not with the caller's own time, which is its matter.
             ticks = self._last_ticks[version] = max(ticks, self._last_ticks.get(version, 0) + 1)
         if clock_seq is None:
             clock_seq = self._chance.labels.getrandbits(14)
         if version == 1:
+            # Version 1 has the low bits of the time first, version 6 the high ones, so that it sorts.
             moment = (ticks & 0xFFFFFFFF) << 96 | (ticks >> 32 & 0xFFFF) << 80 | (ticks >> 48 & 0xFFF) << 64
         else:
             moment = (ticks >> 12 & 0xFFFFFFFFFFFF) << 80 | (ticks & 0xFFF) << 64
@@ -74,8 +78,10 @@ class Ids:
             ms, counter = timestamp * 1000 + (nanos or 0) // 1_000_000, bits(42)
         else:
             ms = max(self._world.time_ns() // 1_000_000, self._last_ms)
+            # One bit less than the counter has, so that it has room to rise.
             counter = bits(41) if ms > self._last_ms else self._counter + 1
             if counter == _COUNTER:
+                # It has run over: the next millisecond begins.
                 ms, counter = ms + 1, bits(41)
             self._last_ms, self._counter = ms, counter
         counted = (counter >> 30) << 64 | (counter & (1 << 30) - 1) << 32
@@ -106,10 +112,12 @@ def _v6_of_checkpoint(ids: Ids, node: int | None = None, clock_seq: int | None =
     """Version 6 for checkpoints."""
     bits = ids._chance.labels.getrandbits
     clock_seq = bits(14) if clock_seq is None else clock_seq
+    # Checkpoints take a node by chance, where the standard library takes the computer's.
     return ids.by_ticks(6, bits(48) if node is None else node, clock_seq)
 
 
 def _v6_rust(ids: Ids, node: int | None = None, timestamp: int | None = None, nanos: int | None = None) -> int:
+    # Seconds and nanoseconds apart, as Rust has them.
     return ids.by_ticks(6, node, None, None if timestamp is None else timestamp * 10**9 + (nanos or 0))
 
 
@@ -131,6 +139,7 @@ def _wrap_maker(real: Callable[..., Any], number: Callable[..., int], kind: Call
 def uuid4() -> uuid.UUID:
     """`uuid.uuid4`."""
     world = here.world
+    # By the module that asks: the same function names things for a framework and decides something for a program.
     if world is None or sys._getframe(1).f_globals.get("__name__", "").partition(".")[0] not in NAMING:
         return real_uuid4()  # from `os.urandom`, which is the world's
     return uuid.UUID(int=ids_of(world).v4_naming())
@@ -152,5 +161,6 @@ def patches() -> Iterable[Patch]:
 
 def _patches_of(module: Any, kind: Callable[[int], Any], numbers: dict[str, Callable[..., int]]) -> Iterable[Patch]:
     for name, number in numbers.items():
+        # uuid6 and uuid7 are new in Python 3.14.
         if (real := getattr(module, name, None)) is not None:
             yield Patch(module, name, _wrap_maker(real, number, kind), everywhere=True)

@@ -21,11 +21,13 @@ class ImportHook:
 
     def __init__(self, names: set[str], arrived: Callable[[], None]) -> None:
         self._names, self._arrived = names, arrived
+        # Reentrant: patching may import modules, which are found here again.
         self._lock = threading.RLock()
         self._now = False
         self._again = False
 
     def watch(self) -> None:
+        # First, or another finder would have the module before.
         sys.meta_path.insert(0, self)
 
     def end(self) -> None:
@@ -37,9 +39,11 @@ class ImportHook:
         patched = name in self._names
         if not patched and here.world is None:
             return None
+        # A copy: a finder may change the list.
         for finder in list(sys.meta_path):
             find = None if finder is self else getattr(finder, "find_spec", None)
             if find is not None and (spec := find(name, path, target)) is not None:
+                # Loaders of the old kind have nothing to wrap.
                 if hasattr(spec.loader, "exec_module"):
                     spec.loader = _Loader(spec.loader, name, self.loaded if patched else None)
                 hooked_spec: ModuleSpec = spec
@@ -70,6 +74,7 @@ class _Loader:
         self._real, self._name, self._loaded = real, name, loaded
 
     def __getattr__(self, name: str) -> Any:
+        # Whoever asks the loader for a source or a resource gets the real one's answer.
         return getattr(self._real, name)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
@@ -78,6 +83,7 @@ class _Loader:
         return module
 
     def exec_module(self, module: ModuleType) -> None:
+        # Taken out before the module runs, so that it finds the loader that it would have had.
         module.__loader__ = self._real
         if module.__spec__ is not None:
             module.__spec__.loader = self._real

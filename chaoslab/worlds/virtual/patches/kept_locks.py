@@ -37,11 +37,13 @@ class _Searched:
     @classmethod
     def of(cls, name: str, module: ModuleType) -> "_Searched":
         names = vars(module)
+        # By their own module, so that a class which several import is searched once.
         classes = [class_ for class_ in classes_in(names.values()) if class_.__module__ == name]
         members = [vars(class_) for class_ in classes]
         places: list[tuple[Any, str]] = []
         for holder in (module, *classes):
             attributes = vars(holder)
+            # Asked at once and in C, since nearly all holders have none.
             if not _MAY_HOLD.isdisjoint(map(id, map(type, attributes.values()))):
                 places += [
                     (holder, key)
@@ -51,6 +53,7 @@ class _Searched:
         return cls(names, len(names), members, sum(map(len, members)), places)
 
     def still_is(self, module: ModuleType) -> bool:
+        # The module may have been taken out and imported anew.
         return (
             self.names is vars(module)
             and self.count == len(self.names)
@@ -63,6 +66,7 @@ def patches() -> Iterable[Patch]:
     wrappers: dict[int, Any] = {}
     for holder, key, value in _find_locks():
         if wrap := _TAKEN_OVER.get(type(value)):
+            # Two names of one lock must stay one lock.
             yield Patch(holder, key, wrappers.setdefault(id(value), wrap(value)))
 
 
@@ -79,12 +83,14 @@ def _find_locks() -> Iterator[tuple[Any, str, Any]]:
     modules = _quiet.others()
     yield from _known.held()
     for name, module in modules:
+        # Its own locks are made for the machine.
         if not isinstance(module, ModuleType) or name.startswith("chaoslab.worlds.virtual"):
             quiet[name] = ()
             continue
         searched = _searched.get(name)
         if searched is None or not searched.still_is(module):
             searched = _Searched.of(name, module)
+            # A module that is being loaded has more names soon.
             if is_installed(name) and not is_loading(module):
                 _searched[name] = searched
         if _searched.get(name) is searched:
@@ -92,6 +98,7 @@ def _find_locks() -> Iterator[tuple[Any, str, Any]]:
         for holder, key in searched.places:
             if id(type(value := vars(holder).get(key))) in _HOLDS:
                 yield holder, key, value
+    # Noted at the end, so that an interrupted search is made again.
     _quiet.note(modules, quiet)
 
 
@@ -109,6 +116,7 @@ class _Known:
         self._read: list[Callable[[str], Any]] = [vars(holder).get for holder, _ in places]
 
     def held(self) -> Iterator[tuple[Any, str, Any]]:
+        # Only when the set of quiet modules has changed.
         if self._changes != _quiet.changes:
             self._changes = _quiet.changes
             self._take([location for name in _quiet if name in _searched for location in _searched[name].places])

@@ -21,6 +21,7 @@ _INSIDE = ("_work_queue", "_idle_semaphore", "_threads", "_shutdown_lock")
 
 def submit(self: Any, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
     world = here.world
+    # By id: a pool has no name, and `endings` keeps it alive.
     if world is not None and id(self) not in world.machine.pools:
         _move(self, world.machine)
     return real_submit(self, fn, *args, **kwargs)
@@ -29,8 +30,10 @@ def submit(self: Any, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
 def _move(pool: Any, machine: Machine) -> None:
     """Moves a pool to the machine until the run is over. It may be one of an earlier world, whose threads ended with
     that."""
+    # Kept for `back`: the pool is the process's, and goes on after the trial.
     before = {name: getattr(pool, name) for name in _INSIDE}
 
+    # Also for a fresh process after a kill, whose threads are dead.
     def renew() -> None:
         inside = (SimpleQueue(), threading.Semaphore(0), set[threading.Thread](), Lock())
         for name, value in zip(_INSIDE, inside, strict=True):
@@ -50,6 +53,7 @@ def _move(pool: Any, machine: Machine) -> None:
 
 def forget(worker: threading.Thread) -> None:
     """Removes a worker that is over from those that the process waits for at its exit."""
+    # Private: concurrent.futures joins all of them at the exit of the interpreter.
     _thread_pools._threads_queues.pop(worker, None)
 
 

@@ -90,6 +90,7 @@ def patches() -> Iterable[Patch]:
             importlib.import_module(refusal.module)
     for module_name, names, ends in ENDS:
         holder = sys.modules[module_name]
+        # Windows lacks some of them.
         for name in filter(partial(hasattr, holder), names.split()):
             yield Patch(holder, name, _wrap_ending(getattr(holder, name), module_name, name, ends), everywhere=True)
     for refusal in (*LOADED, *WHEN_LOADED):
@@ -113,8 +114,10 @@ def _wrap_ending(real: Callable[..., Any], module_name: str, name: str, ends: Ca
     def stand_in(*args: Any, **kwargs: Any) -> Any:
         if here.world is not None and (ending := ends(*args, **kwargs)):
             error = ProcessEnded(ending.format(f"{module_name}.{name}"))
+            # A fault that ends the process is broken, and none of the program's doing.
             if error.of_a_fault:
                 raise error
+            # Not raised: a program could swallow it.
             here.world.machine.end_as(error)
             here.world.machine.leave()
         return real(*args, **kwargs)
@@ -133,9 +136,11 @@ def _describe_signal(number: int, target: int | None = None) -> str:
     if number == 0 or number not in set(signal.Signals):  # a look for a process, or an error
         return ""
     alone = target in (None, os.getpid())
+    # 0, -1 and the group's own number: all of them mean others too.
     if not alone and target not in (0, -1, -os.getpgrp()):
         raise Unsupported("a signal to another process", "let it be")
     handler = signal.getsignal(number)
+    # SIGINT's own handler raises KeyboardInterrupt, and the lab's handlers end the run.
     is_handled = callable(handler) and number != signal.SIGINT and not _of_the_lab(handler)
     if alone and (number in _SPARED or handler is signal.SIG_IGN or is_handled):
         return ""

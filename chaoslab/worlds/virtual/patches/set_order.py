@@ -35,6 +35,7 @@ def numbered(real: Callable[..., None]) -> Callable[..., None]:
 
 def hashed(self: Any) -> int:
     world = here.world
+    # 0 is no number, as counters begin at 1.
     return object.__hash__(self) if world is None else world.machine.number_of(self) or object.__hash__(self)
 
 
@@ -44,7 +45,9 @@ def _either(real: type, make: Callable[..., Any]) -> type:
     class Kind(type):
         def __new__(cls, name: str, bases: tuple[type, ...], names: dict[str, Any], **kwargs: Any) -> Any:
             if not bases:
+                # The stand-in itself has no bases.
                 return super().__new__(cls, name, bases, names)
+            # A program's own class derives from the real one, and stays what it was.
             bases = tuple(real if base is stand_in else base for base in bases)
             kind, _, kwargs = types.prepare_class(name, bases, kwargs)
             return kind(name, bases, names, **kwargs)
@@ -59,6 +62,7 @@ def _either(real: type, make: Callable[..., Any]) -> type:
             return issubclass(getattr(kind, "__mro__", (kind,))[0], real)  # of a stand-in: the real one
 
         def __getattribute__(cls, name: str) -> Any:
+            # Whatever is asked of the class is the real one's.
             return getattr(real, name)
 
     stand_in: Any = Kind(real.__name__, (), {})
@@ -74,6 +78,7 @@ def _task(coro: Any, *, name: Any = None, **kwargs: Any) -> Any:
 
 
 def patches() -> Iterable[Patch]:
+    # anyio's scopes are kept in sets when they are cancelled.
     scopes = (getattr(sys.modules.get(name), "CancelScope", None) for name in LATER)
     for kind in filter(None, (Future, _GatheringFuture, *scopes)):
         yield Patch(kind, "__init__", numbered(kind.__init__))

@@ -28,6 +28,7 @@ class _Kind(type):
         return (real_socket if here.world is None else _sockets.VirtualSocket)(*args, **kwargs)
 
     def __instancecheck__(cls, instance: Any) -> bool:
+        # Sockets of either kind: a program may have made one before the world.
         return isinstance(instance, real_socket | _sockets.VirtualSocket)
 
 
@@ -40,6 +41,7 @@ def getaddrinfo(host: Any, port: Any, *args: Any, **kwargs: Any) -> Any:
     return real_getaddrinfo(host, port, *args, **kwargs) if world is None else world.resolve(host, port)
 
 
+# Of one address: a host has exactly one here.
 def gethostbyname(host: str) -> str:
     world = here.world
     return real_gethostbyname(host) if world is None else str(world.resolve(host, 0)[0][4][0])
@@ -141,6 +143,7 @@ def selector_loop(self: Any, *args: Any, **kwargs: Any) -> None:
         self._closed = True  # so that its destructor does not warn
         raise Unsupported(f"the event loop {kind.__qualname__}", "use asyncio's own")
     else:
+        # In place: the object was made already, by its class or a policy.
         self.__class__ = VirtualLoop
         VirtualLoop.__init__(self, world)
 

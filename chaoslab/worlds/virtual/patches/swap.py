@@ -89,9 +89,11 @@ class Quiet:
         """All other modules by name. One that is gone, is another, or has a mapping that got longer or shorter, is no
         longer quiet."""
         sizes, modules = list(map(len, self._mappings)), dict(sys.modules)
+        # Lengths in C first, as nearly always nothing has changed.
         changed = set(compress(self._owners, map(ne, sizes, self._sizes))) if sizes != self._sizes else set[str]()
         changes, then, names = self._last
         now = list(modules.values())
+        # Compared by identity and not by equality, which a module might define.
         if changed or changes != self.changes or len(now) != len(then) or any(map(is_not, now, then)):
             changed |= self._modules.keys() - modules.keys()
             changed.update(
@@ -193,6 +195,7 @@ def _replace_all(pairs: Pairs, searched: _Known, *, learn: bool) -> None:
     looked_in, quiet = set[int](), dict[str, Sequence[Mapping[str, Any]]]()
     modules = searched.quiet.others()
     for name, module in modules:
+        # The lab's own modules keep the real things.
         if not isinstance(module, ModuleType) or name.startswith(_OWN):
             quiet[name] = ()
             continue
@@ -202,11 +205,13 @@ def _replace_all(pairs: Pairs, searched: _Known, *, learn: bool) -> None:
             if not (record.direct or record.holders):
                 quiet[name] = (names,)
             if record.direct:
+                # Its names were bound at its import and stay, so only these places are looked at.
                 _replace_in_names(names, pairs)
             for holder in record.holders:
                 _replace_in_holder(name, holder, pairs, looked_in)
             continue
         direct, holders = _replace_in_module(name, names, pairs, looked_in)
+        # A program's own module changes, and so does one that is being loaded.
         if learn and is_installed(name) and not is_loading(module):
             searched[name] = _Searched(id(names), len(names), direct, tuple(holders))
             if not (direct or holders):
@@ -243,6 +248,7 @@ def _replace_in_holder(name: str, value: Any, pairs: Pairs, looked_in: set[int])
     """True if something was replaced in this value of a module. A class is searched once, in its own module."""
     kind = type(value)
     if kind is FunctionType:
+        # A function may keep the real thing in a default or a closure, as in `def f(now=time.time)`.
         return bool(value.__closure__ or value.__defaults__ or value.__kwdefaults__) and _replace_in_defaults(
             value, pairs
         )
@@ -324,6 +330,7 @@ def _replace_in_partial(call: functools.partial[Any], pairs: Pairs) -> bool:
         return False
     func, *args = (pairs[id(v)][1] if id(v) in pairs else v for v in (call.func, *call.args))
     keywords = {key: pairs[id(v)][1] if id(v) in pairs else v for key, v in call.keywords.items()}
+    # The attributes of a partial are read-only, so its state is the only way to change it in place.
     call.__setstate__((func, tuple(args), keywords, vars(call)))  # type: ignore[attr-defined]
     return True
 

@@ -38,6 +38,7 @@ _real_allocate = _thread.allocate_lock
 
 def get_ident() -> int:
     strand = getcurrent()
+    # The first thread is the process's own, and keeps its number.
     return strand.number if type(strand) is VirtualThread and not strand.first else real_ident()
 
 
@@ -88,6 +89,7 @@ def _start(
 
     def ended() -> None:
         on_end()
+        # Ended before it began, it would stay among those that are starting.
         if isinstance(thread, threading.Thread):
             _threading._limbo.pop(thread, None)
             _threading._dangling.discard(thread)
@@ -165,6 +167,7 @@ class Handle:
                 self._running.release()
 
     def join(self, timeout: float | None = None) -> None:
+        # Given on at once, so that others who join get it too.
         if not self._done and self._running.acquire(True, -1 if timeout is None else timeout):
             self._running.release()
 
@@ -181,6 +184,7 @@ def start_joinable_thread(function: Callable[[], Any], handle: Any = None, daemo
     if here.world is None:
         return _real_start_joinable(function, handle=handle, daemon=daemon)
     if not isinstance(handle, Handle):
+        # From a bare call, which has no handle of its own.
         handle = Handle()
         thread: Any = getattr(function, "__self__", None)
         if isinstance(thread, threading.Thread):  # made before the world, started in it
@@ -214,6 +218,7 @@ def patches() -> Iterable[Patch]:
     yield Patch(threading, "_make_invoke_excepthook", make_invoke_excepthook)
     yield Patch(_thread, "interrupt_main", interrupt_main, everywhere=True)
     yield Patch(_thread, "start_new_thread", start_new_thread, everywhere=True)
+    # The two ways of Python before and after 3.13.
     if _real_start_joinable is None:
         yield Patch(threading, "_set_sentinel", set_sentinel)
     else:
