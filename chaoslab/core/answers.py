@@ -244,6 +244,7 @@ class ChatAnswers(Answers):
         return is_done(event)
 
     def with_said(self, value: Any, content: AnswerContent) -> dict[str, Any]:
+        # null, as in an answer of OpenAI's that only makes calls.
         message = {**value["choices"][0]["message"], "content": content.text or None}
         message.pop("tool_calls", None)
         if content.calls:
@@ -319,8 +320,8 @@ def cut_text_share(text: str, share: float) -> str:
 
 def cut_words_share(text: str, share: float) -> str:
     """The beginning of a text: a share of its words, at least one less than all."""
-    words_ = text.split(" ")
-    return " ".join(words_[: min(len(words_) - 1, int(len(words_) * share))])
+    words = text.split(" ")
+    return " ".join(words[: min(len(words) - 1, int(len(words) * share))])
 
 
 CHAT_ANSWERS = ChatAnswers()

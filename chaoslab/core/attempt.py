@@ -43,6 +43,7 @@ class AttemptFaults:
         }
         several = [i.name for i, _ in concerned if i.name in drawing and i.layer == "wire"]
         masked: set[str] = set()
+        # They share one connection, so before any is reached it has to be known if one of them refuses it.
         if len(several) > 1:
             carried = {active.injection: active for active in together([drawing[name]() for name in several])}
             drawing |= {name: partial(carried.__getitem__, name) for name in carried}
@@ -93,11 +94,13 @@ class AttemptFaults:
         them has left nothing in it to use; else an empty text."""
         reason = ""
         for active in self.active:
-            its = observation
+            own_observation = observation
             if active.call or active.reply or active.told:
                 changes = {"changed_call": active.call, "changed_reply": active.reply, "told": active.told}
-                its = Observation(**vars(observation) | changes)  # as `replace`, which takes six times as long
-            evidence = active.injected and active.evidence(its)
+                own_observation = Observation(
+                    **vars(observation) | changes
+                )  # as `replace`, which takes six times as long
+            evidence = active.injected and active.evidence(own_observation)
             if evidence:
                 active.met = True
                 self._note(
@@ -163,6 +166,7 @@ class Attempt(ABC):
     async def paused(self, delay_s: float, let_pass: Callable[[float], Awaitable[object]]) -> bool:
         """Lets time pass, unless the plan's limits end its faults meanwhile. Returns True then."""
         guard, until_s = self._memory.guard, self.clock.monotonic() + delay_s
+        # In slices, since somebody may end all faults at any time meanwhile.
         while guard.watches and delay_s > SLICE_S:
             if guard.ended():
                 return True

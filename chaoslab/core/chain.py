@@ -100,6 +100,7 @@ def chain(
     a fault that an outer one masks is never rolled. A story is injected if it changed the exchange; `chain` checks that
     itself.
     """
+    # Injections that do not hit are passed over here, so that none of them costs a generator of its own.
     for depth in range(len(reach)):
         active = reach[depth](call)
         if active is not None:
@@ -143,6 +144,7 @@ def chain(
                         touched()
                 return reply
             except Failure as failure:
+                # What the inner call ended with is not the story's own doing; the end of its own wait is.
                 if failure is not passed_on:
                     active.failed = failure.kind
                 if failure is not failed:

@@ -13,7 +13,7 @@ from chaoslab.core.json_values import Place
 from chaoslab.core.untrue import kind
 
 LONG = 19
-"""The digits from which on a number in a path is no whole number that a service would tell."""
+"""The digits from which on a number in a path is no whole number that a service would tell."""  # 2**63 has 19
 _ID_IN_PATH = re.compile(r"/[^/]*\d[^/]*")
 
 
@@ -104,6 +104,7 @@ def find_told_places(value: Any, call: Call) -> list[Place]:
 
 def pick(among: list[Any], point: float) -> Any:
     """The entry at a share (0–1) of the list."""
+    # A share of 1 is the last entry, and not one behind it.
     return among[min(int(point * len(among)), len(among) - 1)]
 
 
