@@ -46,6 +46,7 @@ class Confirmation:
 
     def contrast(self, failing: Tried) -> tuple[Contrast, list[Tried]]:
         """The contrast of a failure, and the trials with its faults. Without a trial: the time was over."""
+        # One more trial is enough where nothing but the faults decides; if it ends otherwise, something else decided.
         if not self.draws(failing):
             reruns = self._again([failing.variation], [self._number])
             if not reruns or fails_alike(reruns[0], failing):
@@ -61,6 +62,7 @@ class Confirmation:
                 sum(fails_alike(trial, failing) for trial in tried), len(tried),
                 sum(fails_alike(trial, failing) for trial in baselines), len(baselines),
             )  # fmt: skip
+            # Fewer trials than were asked for: the time of the search is over, and a further look would be as short.
             if contrast.over or len(tried) < look or len(baselines) < look:
                 break
         if not contrast.holds:  # it may be what happens by itself, now and then

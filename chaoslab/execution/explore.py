@@ -278,6 +278,7 @@ class _Explorer:
         """The latter: the trials of strategies that were run."""
         recalled = journal.recalled if journal else []
         self.recalled = {tried.variation.key: tried for tried in recalled if tried.by != BY}
+        # By their number too: reruns of one variation differ by their chance alone.
         self._recalled_reruns = defaultdict[tuple[str, int], list[Tried]](list)
         for tried in recalled:
             if tried.by == BY:
@@ -402,6 +403,7 @@ class _Explorer:
                     self._journal.add(tried, trial)
                 yield tried
         finally:
+            # Else workers would go on with trials that they were handed ahead, which nobody takes.
             ran.close()
 
     def late(self, share: float = 1.0) -> bool:
@@ -423,6 +425,7 @@ class _Explorer:
             self.contrasts[tried.variation.key] = contrast
             self._causes += [tried] if contrast.holds else []
             return
+        # One that fails without faults too is told as such (`Confirmation.by_itself`).
         if not contrast.calm_failed:
             self.unconfirmed.append(Unconfirmed(tried, contrast))
         self.known.add(mark_survived(tried, reruns))
@@ -566,6 +569,8 @@ def _shrink_group(explorer: _Explorer, group: Sequence[Tried]) -> Shrunk:
     fails = LikenessTest(explorer.trials, smallest, confirmation, tried_so_far, late=explorer.late)
     result = shrink_to_smallest(fails, smallest, moments)
     if result.tried.variation.key != smallest.variation.key:
+        # Shrinking looked for equal failures, which chance may have made: the smaller cause is told from noise as the
+        # larger one was.
         smaller, _ = confirmation.contrast(result.tried)
         if smaller.trials and not smaller.holds:
             result = Shrunk(smallest, result.reruns, minimal=False)
@@ -593,6 +598,7 @@ class LikenessTest:
         self._told: dict[str, bool] = {}
         self._least = 1
         if self._other_numbers:
+            # Half of them, rounded up.
             self._least = max(1, -(-self._count(failing.variation, LOOKS[0]) // 2))
             self._told[failing.variation.key] = True
 
@@ -611,6 +617,7 @@ class LikenessTest:
         count, failing_trial = 0, None
         numbers = [self._failing.chance, *self._other_numbers]
         for n, number in enumerate(numbers):
+            # No more trials than decide it: enough of them failed alike, or too few are left.
             if count >= count_max or count + len(numbers) - n < self._least:
                 break
             tried = self.cache.get(variation.key) if not n else None
@@ -628,6 +635,7 @@ class LikenessTest:
 def shrink_to_smallest(fails: LikenessTest, failing: Tried, moments: Sequence[Sequence[str]]) -> Shrunk:
     """The smallest trial that fails alike. `moments`: the calls of each moment, in the order of asking."""
     smallest = _drive_search(shrinking.run_passes(failing.variation, moments), fails)
+    # Not minimal if time ran out: then a variation that was never tried counted as one that does not fail.
     minimal = not any(fails(variation) for variation in shrinking.drop_each_part(smallest)) and fails.complete
     return Shrunk(fails.cache[smallest.key], fails.reruns, minimal)
 
@@ -666,7 +674,9 @@ def shrink(trial: Trial, *, accept: Sequence[str] = GOOD) -> FoundFailure:
     )
     prompt, called = failure.prompt or arguments.prompt, {site.target for site in failure.tried.sites}
     needed = {name: _select_called(getattr(arguments, name), called) for name in ("tools", "reads")}
+    # NoBaseline: without a function that it never calls in this trial the agent may not even begin.
     with suppress(NoBaseline), open_session(replace(arguments, prompt=prompt, **needed), fails=fails) as trials:
+        # Trials are numbered from 1 in their keys, from 0 in a session.
         trials.number = trial.number - 1
         ((tried, smallest_trial),) = trials.tried([failure.variation], "shrink")
         if tried.failed and tried.kind == failure.tried.kind:
@@ -727,6 +737,7 @@ def _shrink_trial(trials: SearchSession, trial: Trial) -> FoundFailure:
             f"it does not happen again with its faults stated one by one: {rerun.outcome}, {rerun.why}, and it was "
             f"{expected.outcome}, {expected.why}"
         )
+    # What is a swap shows only beside the order of asking, which a trial without swaps tells.
     ((asking_order, _),) = trials.tried([Variation(order=())], "orders") if variation.order else ((None, None),)
     ((baseline, _),) = trials.tried([Variation()], BASELINE)
     confirmation = Confirmation(trials, baseline)

@@ -44,6 +44,7 @@ class _Row:
     __slots__ = ("_trial", "_verdict", "key", "seconds")
 
     def __init__(self, trial: TakenTrial) -> None:
+        # Weak, so that a table keeps no trial with all its events.
         self._trial = weakref.ref(trial)
         self._verdict: Verdict | None = None
         self.key, self.seconds = trial.key, trial.seconds
@@ -52,6 +53,7 @@ class _Row:
         """Keeps the verdict if the trial was judged."""
         trial = self._trial()
         if trial is not None:
+            # Not `trial.verdict`, which would judge it now.
             self._verdict = vars(trial).get("verdict")
 
     @property

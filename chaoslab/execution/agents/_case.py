@@ -240,6 +240,7 @@ class AgentCase:
     @property
     def sequential(self) -> bool:
         """True if a budget in dollars counts over the whole run."""
+        # Side by side, no trial would know what the others have spent.
         return any(choice.params.get("cost_usd") for i in self.plan.injections for choice in i.choices)
 
     def started(self, trials: int) -> events.RunStarted:

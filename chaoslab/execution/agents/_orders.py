@@ -85,6 +85,7 @@ class Orders:
 
     def _find(self, case: AgentCase, number: int) -> Iterator[events.TwinReordered]:
         assert case.twin is not None
+        # As long as the whole twin took: by then each call beside it has begun.
         wait_s = (case.twin.seconds or 0.0) + SLACK_S
         for late in choose_late_calls(case.twin.parallel):
             hold = [
