@@ -5,7 +5,9 @@ import re
 from datetime import date
 
 _GROUPED = re.compile(r"(?<![\w.,])\d{1,3}(?P<sign>['’_\u00a0\u2009\u202f])\d{3}(?:(?P=sign)\d{3})*(?!\w)")
+# With both marks alone: 1.234 may be English.
 _CONTINENTAL = re.compile(r"(?<![\w.,])\d{1,3}(?:\.\d{3})+,\d+(?![\w])(?!,\d)")
+# With dots the day comes first. With slashes that cannot be told, unless the year comes first.
 _DOTTED_DATE = re.compile(r"(?<![\w.])(\d{1,2})\.(\d{1,2})\.(\d{4})(?!\w|\.\d)")
 _YEAR_FIRST = re.compile(r"(?<![\w/])(\d{4})/(\d{1,2})/(\d{1,2})(?![\w/])")
 
@@ -24,6 +26,7 @@ def _iso(match: re.Match[str], year: str, month: str, day: str) -> str:
     try:
         return date(int(year), int(month), int(day)).isoformat()
     except ValueError:
+        # No day of the calendar, so it is another number.
         return match[0]
 
 
@@ -42,6 +45,7 @@ def _rewrite_hour(match: re.Match[str]) -> str:
     return f"{hours:02d}:{match['m'] or '00'}"
 
 
+# A unit of one letter counts in its usual case alone.
 _UNITS = {
     "c": r"° ?c|degrees? (?:c\b|celsius)|celsius|(?-i:C)",
     "f": r"° ?f|degrees? (?:f\b|fahrenheit)|fahrenheit|(?-i:F)",
