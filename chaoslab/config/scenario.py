@@ -119,6 +119,7 @@ def _draw_level(settings: Settings, params: Params) -> Iterator[Injection]:
     families = settings.chaos_families
     if settings.chaos_level and "stream" in families and not settings.streams:
         raise SettingError("CHAOS_FAMILIES has stream, which needs STREAM=on: with off, no answer is streamed")
+    # Faults of meaning change the answers of tools; a model has a family of its own for that.
     for targets, left_out in ((tuple(SERVICES), OF_MODEL), ((MODEL,), ("meaning",))):
         present = [name for name in families if name not in left_out]
         if present:
@@ -181,7 +182,11 @@ def _check_injection(injection: Injection) -> None:
             raise SettingError(error.args[0]) from None
         if setting and layer not in layers:
             early = trait(load(choice.fault), "refuses_at") != "connection"  # met in the client, before any lane
-            fitting = "FAULTS" if early else next(name for name, layers_ in SETTINGS.values() if layer in layers_)
+            fitting = (
+                "FAULTS"
+                if early
+                else next(name for name, setting_layers in SETTINGS.values() if layer in setting_layers)
+            )
             raise SettingError(f"{setting} names '{choice.fault}', a fault of the layer {layer}: name it in {fitting}")
     try:
         injection.check(turns=1)
