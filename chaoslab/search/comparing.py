@@ -236,9 +236,9 @@ class Figures:
         for side in (pair.base, pair.new):
             self.exposure.add(met=side.met, held=side.held)
         if len(self.pairs) % self.period == 0:
-            for pair_ in self.pairs[-self.period :]:
+            for round_pair in self.pairs[-self.period :]:
                 for figure in self.figures.values():
-                    figure.add(pair_.states(figure.name), pair_.cluster)
+                    figure.add(round_pair.states(figure.name), round_pair.cluster)
 
     @property
     def stated(self) -> list[ComparedFigure]:

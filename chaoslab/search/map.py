@@ -75,13 +75,13 @@ class Map:
 
     @cached_property
     def rows(self) -> list[MapRow]:
-        rows_ = {str(row): row for row in map(MapRow, self.known.calm.sites)}
+        rows_by_name = {str(row): row for row in map(MapRow, self.known.calm.sites)}
         for tried in self.known.tried.values():
             if tried.by in ("lasting", "born"):
                 *before, last = tried.variation.injections
                 row = MapRow(site_of(last), Variation(tuple(before)), is_lasting(last))
-                rows_.setdefault(str(row), row)
-        return [*rows_.values()]
+                rows_by_name.setdefault(str(row), row)
+        return [*rows_by_name.values()]
 
     @cached_property
     def columns(self) -> list[str]:
@@ -120,21 +120,19 @@ class Map:
     @cached_property
     def untried(self) -> list[Untried]:
         """The cells that were not tried and those of which nothing can be said, with the reason."""
-        untried_ = []
+        untried = []
         for row, probe, tried in self.cells:
             if tried is None:
                 reason = self.ended or "it was not reached"
-                untried_.append(
-                    Untried(str(row), probe.label, reason, "a larger budget tries it" if self.ended else "")
-                )
+                untried.append(Untried(str(row), probe.label, reason, "a larger budget tries it" if self.ended else ""))
             elif tried.void:
                 # Of an answer alone: a trial that is unknown for another reason stays so whatever is stated.
                 then = "facts=, says= or judge= would decide it" if UNDECIDED in tried.why else ""
-                untried_.append(Untried(str(row), probe.label, f"{tried.outcome}: {tried.why}", then))
-        untried_ += self._behind
+                untried.append(Untried(str(row), probe.label, f"{tried.outcome}: {tried.why}", then))
+        untried += self._behind
         for target, reasons in self.others.items():
-            untried_ += [Untried(target, fault, f"not applicable: {reason}") for fault, reason in reasons.items()]
-        return untried_
+            untried += [Untried(target, fault, f"not applicable: {reason}") for fault, reason in reasons.items()]
+        return untried
 
     @property
     def _behind(self) -> Iterator[Untried]:

@@ -20,6 +20,7 @@ from chaoslab.search.planning.evidence import Evidence
 
 
 def _freeze(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    # A copy, since the caller may go on changing its own.
     return MappingProxyType(dict(value))
 
 
@@ -52,7 +53,7 @@ class Design:
         if isinstance(given, Cell):
             given = {"target": given.target, "fault": given.fault, "how": given.how, "params": given.parameters}
         if not isinstance(given, Design):
-            data, names = dict(given), [field_.name for field_ in fields(cls)]
+            data, names = dict(given), [member.name for member in fields(cls)]
             for name in data:
                 if name not in names:
                     raise LookupError(f"an experiment has no {show_value(name)}: {did_you_mean(str(name), names)}")
@@ -74,6 +75,7 @@ class Design:
             raise LookupError(
                 f"no experiment is of the kind {show_value(given.how)}: {did_you_mean(str(given.how), KINDS)}"
             )
+        # Only checked: it raises where the fault takes no such parameter.
         inject(given.fault, given.target, **given.params)
         return given
 
@@ -137,6 +139,7 @@ def enhance(
     is, and nothing that is stated is changed. Raises ValueError, LookupError: as `Design.of`."""
     design, changes = Design.of(given), list[DesignChange]()
     chances = chances or Chances(evidence)
+    # The dose first, since the deadline and the risk depend on it.
     for fill in (_fill_dose, _fill_deadline, _fill_watch, _fill_kind, _fill_safety):
         risk = compute_risk(chances, design.cell, share=design.within.share)
         for field_name, value, reason in fill(design, evidence, risk):
@@ -169,11 +172,11 @@ def _fill_dose(design: Design, evidence: Evidence, risk: Risk) -> Filled:  # noq
     name = dose_of(design.fault)
     if not name or name in design.params or design.params.get("preset"):
         return
-    range_ = evidence.range(design.cell)
-    if range_.next is not None and range_.ends != (None, None):
-        yield "params", {name: range_.next}, f"{range_}; halfway is {duration(range_.next)}"
-    elif range_.edge is not None:
-        yield "params", {name: round(range_.edge, 3)}, f"{range_}, which is known within 15 %"
+    dose_range = evidence.range(design.cell)
+    if dose_range.next is not None and dose_range.ends != (None, None):
+        yield "params", {name: dose_range.next}, f"{dose_range}; halfway is {duration(dose_range.next)}"
+    elif dose_range.edge is not None:
+        yield "params", {name: round(dose_range.edge, 3)}, f"{dose_range}, which is known within 15 %"
 
 
 def _fill_deadline(design: Design, evidence: Evidence, risk: Risk) -> Filled:  # noqa: ARG001
@@ -183,6 +186,7 @@ def _fill_deadline(design: Design, evidence: Evidence, risk: Risk) -> Filled:  #
     if count < 2:
         return
     mean = sum(row.seconds for row in rows) / count
+    # Rounding may leave a variance a little below 0.
     spread = sqrt(max(0.0, sum(row.squares for row in rows) / count - mean * mean))
     dose_s = design.cell.dose or 0.0
     value = round(max(LEAST_S, mean + 3 * spread) + dose_s, 1)

@@ -133,6 +133,7 @@ class Evidence:
             self.near[cell.target] += row.near
         else:
             earlier = self.older.setdefault(cell, {})
+            # Put back at the end, so that the last revision stands last.
             earlier[row.revision] = earlier.pop(row.revision, Tally()) + row
         if row.cell.dose is not None:
             dose_key = row.cell.target, row.cell.fault, row.cell.how
