@@ -279,6 +279,7 @@ class _Parser:
         return self.wrong(meant.get(self.now.text, f"{right} or {closing}"))
 
     def step(self) -> _Token:
+        # The end stays: what breaks off is told there.
         token, self.now = self.now, next(self.tokens, self.now)
         return token
 
@@ -348,6 +349,7 @@ class _Parser:
         if len(text) > NUMBER_MAX:
             raise self.wrong(f"a number of at most {NUMBER_MAX} characters")
         number = int(text) if text.lstrip("-").isdecimal() else float(text)
+        # No float holds it, and it would equal any other such number.
         if number in (math.inf, -math.inf):
             raise self.wrong("a number below 1.8e308")
         self.step()

@@ -61,6 +61,7 @@ class AttemptFaults:
             return None
         active = draw()
         self.active.append(active)
+        # A conditional fault is noted when it acts.
         if not injection.conditional:
             self._note(active.scheduled(self._call))
         return active
@@ -118,6 +119,7 @@ class AttemptFaults:
     def masked(self) -> None:
         """Notes the faults that nobody could meet, since another one, which was met, held the call until its caller
         gave it up."""
+        # Only one that waited can have kept the others from being met.
         by = next((active.fault_name for active in self.active if active.waits and active.met), "")
         for active in self.active if by else ():
             if active.injected and not active.met:
@@ -181,6 +183,7 @@ class Attempt(ABC):
         self.waits = True
         ended = await self.paused(max(0.0, min(delay_s, left_s)), self.pause)
         self.waits = False
+        # The plan's limits have ended all faults, and no deadline has come.
         if ended:
             return
         if delay_s >= left_s:
@@ -225,6 +228,7 @@ class Attempt(ABC):
         given_up = reply is None and failure is None and self.waits and took_s > 0
         if given_up:
             self.deadline_s, error = took_s, "timed_out"
+        # Faults that look back need every exchange, hit or not.
         if self.faults.active or self._memory.plan.looks_back:
             size = streamed.size if streamed else len(reply.body) if reply else 0
             status = reply.status if reply else None

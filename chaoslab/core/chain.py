@@ -135,6 +135,7 @@ def chain(
                 if not isinstance(reply, Reply):
                     unlike = TypeError(f"it returned {type(reply).__name__}: a story returns a Reply")
                     raise broken_by(active.fault_name, "flow", unlike) from None
+                # By identity: a story that changes nothing returns the very reply that it got.
                 if reply is not inner:
                     active.reply = reply
                     piped = None if inner is None else reply.own_pipes(inner)

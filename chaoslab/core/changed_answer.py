@@ -106,6 +106,7 @@ class _Retelling(ServedLine):
     def _sign_of_life(self, start: float) -> Iterable[Timed]:
         if start < self._quiet_since + EMPTY_S:
             return ()
+        # The first event only starts the count: until then the model itself was silent.
         begins, self._quiet_since = self._quiet_since == -inf, start
         if begins:
             return ()

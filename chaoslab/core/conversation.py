@@ -169,6 +169,7 @@ class Talk:
         return turn.words(self.answers[-1] if self.answers else "")
 
     def begin(self, prompt: str) -> None:
+        # The first turn has begun with the trial.
         if self._number > 1:
             self._requests.begin_turn(self._number)
             self._memory.begin_turn(self._number, self._requests.counts)

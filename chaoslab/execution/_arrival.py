@@ -72,6 +72,7 @@ def _ask_service(content_type: str, form: str, faults: list[Injection], seed: in
         "check",
         faults=faults,
         seed=seed,
+        # Nothing is compared with it: another trial would only ask once more.
         twin=False,
         services={HOST: service},
         # Ten times as long: only the client's own patience may end a wait, since the fault's page speaks of the client.
@@ -95,6 +96,7 @@ def _read_answer(_: str) -> str:
                 pieces.append((round(system.monotonic() - began_s, 6), piece.hex()))
     except TimeoutError:
         error = "timed_out"
+    # A bare socket has no other way to end early.
     except OSError:
         error = "reset"
     return json.dumps([pieces, round(system.monotonic() - began_s, 6), error])

@@ -37,6 +37,7 @@ class Confirmation:
         self.calm_drew = baseline.drew
         self.calm: list[Tried] = [*earlier]
         """The trials without faults, on other chance."""
+        # The calm trials first, since each contrast is made beside them.
         if baseline.drew:
             self._run_baselines(LOOKS[0])
 
@@ -101,6 +102,7 @@ def fails_alike(tried: Tried, failing: Tried) -> bool:
 
 def mark_survived(failing: Tried, reruns: Sequence[Tried]) -> Tried:
     """The result of a trial whose failure its faults did not bring about: that of an equal one which did not fail."""
+    # A void trial proves nothing, so it cannot stand for one that passed.
     passed = next((trial for trial in reruns if not trial.failed and not trial.void), None)
     survived = replace(failing, failed=False) if passed is None else passed
     return replace(survived, number=failing.number, by=failing.by)

@@ -27,6 +27,7 @@ def render_test(trial: Trial, variation: Variation, name: str) -> str:
     argument_texts = [_render_value(arguments.agent, imports), _render_value(arguments.prompt, imports)]
     for option in fields(RunOptions):
         value = getattr(arguments, option.name)
+        # An empty option says the same as its default.
         if option.name not in NOT_ASKED and value != option.default and not (value in ((), [], {}) or value is None):
             argument_texts.append(f"{option.name}={_render_value(value, imports)}")
     # The default seed is written out too, since the failure belongs to this seed.

@@ -48,6 +48,7 @@ class Model:
 
     def ask(self, messages: Messages) -> ModelReply:
         """Its reply. Raises Unjudged: there is none."""
+        # Loaded here: only a judge needs it, and its import takes a while.
         import httpx
 
         try:

@@ -55,6 +55,7 @@ class CostEstimate:
         """The cost of `trials` trials in `jobs` processes. `sample`: None if nothing is known. `real`: a real model may
         be asked."""
         if sample is None:
+            # In virtual time no real model is asked, so that is known to be nothing.
             tokens = None if real else 0
             return cls(name, trials, None, tokens, None if real else 0.0, "", limit_usd, tuple(notes))
         # More processes than processors end no sooner.

@@ -289,6 +289,7 @@ class _Explorer:
         self.known = Known(calm, probes, seed=arguments.seed, patience_s=arguments.timeout_s)
         self._by = arguments.by or (("singles",) if arguments.world != "virtual" else strategies.ORDER)
         if arguments.world != "virtual":
+            # In real time each delay is waited for: twice the timeout is on its other side, and enough.
             self.known.longest_s = 2 * arguments.timeout_s
         else:
             self._learn_timeouts()
@@ -308,6 +309,7 @@ class _Explorer:
         (calm,) = self._run([Variation()], BASELINE)
         if not calm.failed:
             return calm, []
+        # On other chance where it draws; else the same once more, which something outside of the lab may decide.
         numbers = [self.trials.number + (n if calm.drew else 0) for n in range(1, LOOKS[0])]
         attempts = [calm, *self._rerun([Variation()] * len(numbers), numbers)]
         if (passed := next((tried for tried in attempts if not tried.failed), None)) is None:
@@ -445,6 +447,7 @@ class _Explorer:
         """These trials; none if the time is over. Those of an earlier exploration are not run again."""
         results: list[Tried | None] = []
         for variation, number in zip(variations, numbers, strict=True):
+            # In the order in which they were run.
             recalled = self._recalled_reruns[variation.key, number]
             results.append(recalled.pop(0) if recalled else None)
         todo = [n for n, result in enumerate(results) if result is None]
@@ -696,6 +699,7 @@ def shorten_prompt(
 ) -> FoundFailure:
     """The failure with fewer turns of its conversation, or fewer sentences of its prompt, as far as it fails alike.
     `open_prompt_session`: the session of a prompt, which has a trial without faults of its own."""
+    # From the beginning again: what was needed before may not be any more.
     while True:
         for shorter in _iterate_shorter(prompt):
             try:

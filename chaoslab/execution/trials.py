@@ -92,6 +92,7 @@ class Trials(Iterator[T]):
     def __next__(self) -> T:
         last = self._later or self._rows
         if last:
+            # The trial before is let go with this one, so it is known now if somebody judged it.
             last[-1].keep()
         trial = next(self._trials)
         while self._later and self._later[0].settled:

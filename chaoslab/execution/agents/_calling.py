@@ -147,6 +147,7 @@ def _read_own_content(answer: Any) -> Any:
         return answer
     if isinstance(answer, BaseException):
         return describe_error(answer)
+    # An object with slots has no __dict__; its text or its fields are read below.
     if public := {name: value for name, value in getattr(answer, "__dict__", {}).items() if not name.startswith("_")}:
         return public
     # Not object's own text, which has the address, another one in each run.

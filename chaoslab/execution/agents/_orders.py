@@ -121,6 +121,7 @@ def _read_result(case: AgentCase, result: AgentResult, call: str) -> events.Twin
         return None
     state = next((event.after for _, event in history.of(events.EndState)), None)
     effects = list_effects(history, result.book.key)
+    # In any order: a result is not another one since its effects came in another order.
     has_same_effects = Counter(name_effects(effects)) == Counter(case.twin.effect_names) and state == case.right_state
     if has_same_effects and compare(case.twin.said, answer_text).likeness is Likeness.SAME:
         return None

@@ -105,6 +105,7 @@ def find_innermost(functions: Sequence[Any]) -> dict[int, Any]:
     inner = {id(function): code_swap.find_innermost(function) for function in functions}
 
     def innermost_id(function: Any) -> int:
+        # A bound method is another object each time that it is looked up; its function is one.
         return id(getattr(inner[id(function)], "__func__", inner[id(function)]))
 
     use_counts = Counter(map(innermost_id, functions))
