@@ -65,6 +65,7 @@ def from_settings(settings: Settings) -> Plan:
             1.0 if budget else 0.0,
         ),
     )
+    # This one is a model's API as it was measured, so no service stands behind it.
     line = (MODEL,) if settings.network == "production" else poisoned
     network_faults = () if settings.network == "off" else network(settings.network, line)
     further = (*_read_named(settings, params), *_draw_level(settings, params), *network_faults)
@@ -167,6 +168,7 @@ def _read_triggers(setting: str, text: str) -> tuple[tuple[int, ...], dict[str, 
     try:
         plain = {name: triggers.of(name, value, where=f" in {setting}").plain for name, value in parsed.items()}
     except (LookupError, ValueError) as error:
+        # A ValueError's words have the setting already, by `where`; those of an unknown name have not.
         raise SettingError(f"{setting}: {error.args[0]}" if isinstance(error, LookupError) else error.args[0]) from None
     return tuple(plain.pop("calls", ())), plain
 

@@ -415,6 +415,7 @@ def origin(
     """The origin of the value in force, for the error about a value that proves wrong only in use."""
     environment = inherited() if environment is None else environment
     source = "default"
+    # The last line that states it is in force, as in `load`.
     for number, key, value in _parse(env_file):
         source = f"{env_file}, line {number}" if key == name and value else source
     names = {key for key, _, value in (argument.partition("=") for argument in arguments) if value.strip()}

@@ -169,6 +169,7 @@ class Map:
         bring up, and pairs by the kind of what the caller sees. Higher orders are tried by dice alone."""
         pairs = [self.known.of(combine_pair(pair)) is not None for pair in pairs_by_kind(self.known)]
         singles = self._of_cells[:1]
+        # Which pairs there are depends on what the callers of the single faults saw.
         is_complete = not self.ended or (singles and singles[0].tried == singles[0].of)
         return [*self._of_cells, OrderTried("pairs by kind", sum(pairs), len(pairs) if is_complete else None)]
 
@@ -204,6 +205,7 @@ class Map:
     @cached_property
     def whole_calls(self) -> list[Site]:
         """The calls of the calm trial at which every fault was tried, those that last too if any was, or one failed."""
+        # One failure tells that a call is a single point of failure; that it is none, only all cells together tell.
         points = {*self.single_points}
         lasting_rows = self._lasting if self.lasts else []
         return [

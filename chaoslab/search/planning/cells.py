@@ -64,6 +64,7 @@ class Cell:
     @cached_property
     def rounded(self) -> "Cell":
         """The cell with the least dose of its bucket: equal for cells of one."""
+        # Zero has no logarithm.
         if not self.dose or self.dose < 0:
             return self
         return replace(self, dose=2.0 ** math.floor(math.log2(self.dose)))

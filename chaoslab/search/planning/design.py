@@ -70,6 +70,7 @@ class Design:
                 data["deadline_s"] = parse_number("deadline_s", data["deadline_s"])
             given = cls(**{**data, "stop": tuple(data.get("stop") or ()), "watch": tuple(data.get("watch") or ())})
         else:
+            # For what it raises: limits of a design that was made directly were read by nobody yet.
             _ = given.within
         if given.how is not None and given.how not in KINDS:
             raise LookupError(
@@ -99,6 +100,7 @@ def parse_number(name: str, value: Any) -> Any:
         if text.endswith("%"):
             return parsers.parse_bounded(text[:-1], 0.0, 100.0, "a share from 0% to 100%") / 100
         if name.endswith("_s"):
+            # The parser of durations takes no number without a unit; here it is seconds, as the name says.
             return float(text) if text.replace(".", "", 1).isdigit() else parsers.duration(text)
     except ValueError as error:
         raise ValueError(f"{name} is {show_value(value)}: it should be {error}") from None
@@ -183,6 +185,7 @@ def _fill_deadline(design: Design, evidence: Evidence, risk: Risk) -> Filled:  #
     """The mean of the past trials at the target, and three standard deviations and the fault's own time more."""
     rows = [*evidence.at(design.target)]
     count = sum(row.timed for row in rows)
+    # One trial has no spread.
     if count < 2:
         return
     mean = sum(row.seconds for row in rows) / count

@@ -57,6 +57,7 @@ class _Candidate:
     def rank(self, chances: Chances) -> tuple[float, ...]:
         """The place among others, the least first. `chances`: the trials so far, and those proposed before it."""
         turn = self.turn
+        # Tried, or proposed just now: its other kinds and doses wait until each fault had its turn.
         if turn == 1 and chances.known(self.cell, "fault at").tried:
             turn = 2
         harm = chances.mean(self.cell, HARM)
@@ -74,6 +75,7 @@ def propose(
     """The best `n` of these cells, each once. `risk`: the most that is allowed. `costs`: of a trial; 1 by default.
     `round_`: counts the plans that are made one after the other with one seed."""
     chances, pretended = Chances(evidence), Chances(evidence)
+    # Trials that taught nothing count for the order too, else what is alike would stay as new as before.
     for cell, count in evidence.void.items():
         pretended.count(cell, Tally(count))
     candidates: list[_Candidate] = []
