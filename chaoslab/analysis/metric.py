@@ -76,12 +76,14 @@ def _build_case(metric: Any, trial: FinishedTrial) -> Any:
     }
     calls = [(event.tool, event.arguments) for _, event in trial.of(CallStarted)]
     case, call = _case_classes(metric)
+    # DeepEval's class takes a mapping or None for the parameters.
     inputs = [(tool, arguments if isinstance(arguments, dict) else None) for tool, arguments in calls]
     return case(**values, tools_called=[call(name=tool, input_parameters=parameters) for tool, parameters in inputs])
 
 
 def _case_classes(metric: Any) -> tuple[Any, Any]:
     """The classes of a test case and a call of a tool that the metric expects."""
+    # Told by the modules of its bases, so that nothing is imported that may not be installed.
     if not any(base.__module__.partition(".")[0] == LIBRARY for base in type(metric).__mro__):
         return Measured, ToolCall
     test_case_module = importlib.import_module(f"{LIBRARY}.test_case")

@@ -43,6 +43,7 @@ def ask_opinion(ask: Ask, statement: str, prompt: str, answer: str) -> Opinion:
     """The judge's opinion: does the statement hold for this answer to this prompt? Raises Unjudged: there is none."""
     messages = [
         {"role": "system", "content": _RULE},
+        # As JSON, so that no text of the trial can end where it stands and go on as an instruction.
         {"role": "user", "content": json.dumps({"statement": statement, "prompt": prompt, "answer": answer})},
     ]
     model, reply = ask(messages)

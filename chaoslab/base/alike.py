@@ -17,6 +17,7 @@ DIGITS = 14
 
 def are_equal(left: Any, right: Any) -> bool:
     """True if two JSON values are equal."""
+    # Values of these types have one spelling each; a float, and what may hold one, has several.
     if type(left) is type(right) and not isinstance(left, float | dict | list):
         return bool(left == right)
     return canonical(left) == canonical(right) or spell_canonically(left) == spell_canonically(
@@ -88,6 +89,7 @@ class Span:
 
 
 _WHOLE = timedelta(seconds=1)
+# Ten digits are seconds from 2001 to 2286; three, six or nine more of them are parts of a second.
 _WRITTEN = re.compile(
     r"(?<!\d)(?:"
     r"\d{4}-?\d\d-?\d\d[T ]\d\d:?\d\d(?::?\d\d(?:\.\d+|,\d{3})?)?(?:Z|[+-]\d\d:?\d\d)?"
@@ -107,6 +109,7 @@ def read_moments(value: str | float) -> list[datetime]:
         else:
             moment = parsedate_to_datetime(value) if value[3:4] == "," else datetime.fromisoformat(value)
         return [moment] if moment.tzinfo else [moment.replace(tzinfo=UTC), moment.astimezone(UTC)]
+    # OSError: the C library knows no such time.
     except (ValueError, OverflowError, OSError):
         return []
 
@@ -116,4 +119,4 @@ def _since_1970(number: float) -> datetime:
     return datetime.fromtimestamp(number / unit, UTC)
 
 
-_SECONDS_MAX = 1e11
+_SECONDS_MAX = 1e11  # the year 5138: a larger number is in a smaller unit

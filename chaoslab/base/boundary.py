@@ -37,6 +37,7 @@ def is_foreign(error: BaseException) -> bool:
         return not _is_of_signal(error)
     if issubclass(kind, Through):
         return False
+    # Only those that are loaded: nobody can have raised another.
     ends = [class_ for module, name in _ENDS if (class_ := getattr(sys.modules.get(module), name, None)) is not None]
     return _is_raised(error) if issubclass(kind, (GeneratorExit, *ends)) else True
 
@@ -66,11 +67,13 @@ def _is_raised(error: BaseException) -> bool:
     trace = _last_trace(error)
     if trace is None or _module_name(trace).startswith((f"{_OWN}.worlds.", "asyncio.")):
         return False
+    # The bytecode tells: only a `raise` statement leaves the frame at this instruction.
     return trace.tb_frame.f_code.co_code[trace.tb_lasti] == _RAISE
 
 
 def _last_trace(error: BaseException) -> TracebackType | None:
     """The place at which the error was raised."""
+    # Not error.__traceback__, which its class may define anew.
     trace = BaseException.__getattribute__(error, "__traceback__")
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

@@ -14,6 +14,8 @@ ENDING_S = 1.0
 """The time that a group has to end by itself once it was asked to, in seconds."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
 """The signals that ask a program to end."""
+# `read` fails when the other end of its pipe is gone, however this process ended. The guard itself ignores the
+# signals that end the others of a terminal.
 _GUARD = """trap "" HUP INT TERM
 read -r line || { kill -s TERM -- "-$0"; sleep "$1"; kill -s KILL -- "-$0"; } 2>/dev/null"""
 """The shell's words for a process that ends the group when this process is gone, even if that was killed."""
@@ -29,6 +31,8 @@ class ChildGroup:
         folder: Path | None = None, environment: Mapping[str, str] | None = None, grace_s: float | None = 0.0,
     ) -> None:  # fmt: skip
         self._made = subprocess.Popen(
+            # A session of its own: a signal to the group reaches the program's children, and a terminal's Ctrl-C does
+            # not.
             command, stdin=stdin, stdout=subprocess.PIPE if output is None else output, stderr=output, cwd=folder,
             env=environment, start_new_session=True, bufsize=-1,
         )  # fmt: skip
@@ -38,6 +42,7 @@ class ChildGroup:
             self._guard = subprocess.Popen(guarding, stdin=subprocess.PIPE, start_new_session=True)
         self._over = threading.Event()
         if output is None:
+            # What is left of its children holds the pipe open, so that its reader would wait for an end for ever.
             threading.Thread(target=self._reap, daemon=True).start()
 
     @property
@@ -91,6 +96,7 @@ class ChildGroup:
 
     def close(self) -> int:
         """Kills what is left of the group, and returns the program's exit code."""
+        # First, so that no thread sends a signal later, when the number may be that of another group.
         self._over.set()
         self.send(signal.SIGKILL)
         for pipe in (self._made.stdin, self._made.stdout):
@@ -104,6 +110,7 @@ class ChildGroup:
     def dismiss(self) -> None:
         """Lets what is left of the group go its own way."""
         if self._guard is not None:
+            # A line, since the mere end of the pipe is what the guard takes for the death of this process.
             self._guard.communicate(b"over\n")
             self._guard = None
 

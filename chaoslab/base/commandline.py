@@ -65,6 +65,7 @@ def print_json(**parts: Any) -> None:
     """Prints one JSON document: these members, and the version of the format as `chaoslab`."""
     import json
 
+    # allow_nan: NaN is no JSON, and most parsers refuse it.
     print(json.dumps({"chaoslab": FORMAT, **parts}, ensure_ascii=False, indent=2, allow_nan=False))
 
 
@@ -75,6 +76,7 @@ def open_streams() -> None:
     with contextlib.suppress(OSError):
         for number in range(3):  # else the next file opened would get this stream's number
             if not _is_open(number):
+                # Inheritable, as standard streams are: a child would have none else.
                 os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
     sys.stdout, sys.stderr = _stream(sys.stdout), _stream(sys.stderr)
 
@@ -93,6 +95,7 @@ def _stream(stream: TextIO | None) -> TextIO:
     if not isinstance(stream, io.TextIOWrapper) or isinstance(stream, _Stream):
         return stream
     encoding, by_line, at_once = stream.encoding, stream.line_buffering, stream.write_through
+    # Detached, since two wrappers of one buffer would both flush and close it.
     return _Stream(stream.detach(), encoding, NEAREST, line_buffering=by_line, write_through=at_once)
 
 
@@ -121,6 +124,7 @@ class _Stream(io.TextIOWrapper):
     def _to_nowhere(self) -> None:
         """Sends this and all later text to the null device, with what is still buffered."""
         nowhere = os.open(os.devnull, os.O_WRONLY)
+        # Else Python's own flush at the end of the process would meet the broken pipe once more.
         os.dup2(nowhere, self.fileno())
         os.close(nowhere)
 

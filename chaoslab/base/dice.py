@@ -19,7 +19,9 @@ def first(*names: object) -> float:
 
 
 def _seed(names: Sequence[object]) -> int:
+    # A sign that no name has, so that ("a", "b") and ("ab",) are different dice.
     text = "\x1f".join(map(str, names))
+    # surrogatepass: a name may come from a file or a model, with half a surrogate pair in it.
     return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest(), "big")
 
 
@@ -64,4 +66,5 @@ class Dice:
             point -= weight
             if point < 0:
                 return option
+        # Rounding may leave a rest behind the last one.
         return options[-1]

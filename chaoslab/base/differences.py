@@ -18,6 +18,7 @@ NOTHING = "nothing"
 
 def differences(before: Any, after: Any, *, most: int) -> str:
     """The differences in one line of at most `most` characters; empty if there are none."""
+    # One more than is shown tells that there are more.
     pieces = list(islice(_iterate_differences(before, after, "", 0, iter(range(LOOKED_AT))), SHOWN + 1))
     return cut_text("; ".join([*pieces[:SHOWN], *(["…"] if len(pieces) > SHOWN else [])]), most)
 
@@ -86,6 +87,7 @@ def _cut_window(text: str, start: int) -> str:
 def _common_length(left: str, right: str) -> int:
     """The length of the common start of both texts."""
     low, high = 0, min(len(left), len(right))
+    # By halves, since slices are compared in C, and single characters would be in Python.
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if left[low:middle] == right[low:middle] else (low, middle - 1)

@@ -40,6 +40,7 @@ def check(user: str, *extras: str, install: str = "") -> None:
 
 def check_module(user: str, module: str, extra: str) -> None:
     """Checks that this module, which `extra` brings, is installed. Raises Incomplete: it is not."""
+    # Looked for and not imported, which may take most of a second.
     if find_spec(module) is None:
         raise Incomplete(f"{user} needs {module}, which is not installed: {install_line(extra)}")
 

@@ -36,6 +36,7 @@ def replace_file(path: Path) -> Iterator[Path]:
     is unchanged."""
     if path.exists():
         _check_kind(path, path.stat().st_mode, "replaced")
+    # Each writer has a draft of its own, two threads of one process too.
     draft = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.part")
     try:
         yield draft
@@ -64,6 +65,7 @@ def read(path: Path) -> bytes:
     if "\0" in str(path):
         raise Unreadable("cannot be read: its name has a NUL character in it")
     with translate_errors(), open_regular(path) as file:
+        # One byte more than allowed shows a larger file, and a size that grew since it was asked for.
         data = file.read(BYTES_MAX + 1)
     if len(data) > BYTES_MAX:
         raise Unreadable(f"is larger than {BYTES_MAX // 1024**2} MiB, the most that is read")
@@ -86,6 +88,7 @@ def open_regular(path: Path) -> BinaryIO:
     # If it has become a pipe since, opening must not wait for its other end.
     file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb")
     try:
+        # Once more, of what was opened: the name may stand for something else by now.
         _check_kind(path, os.fstat(file.fileno()).st_mode)
     except OSError:
         file.close()
@@ -105,6 +108,7 @@ def load_text(path: Path) -> str:
     """The text of a file in UTF-8, with `\\n` at the end of each line, and without a byte order mark. Raises
     Unreadable: as `read`, or it is not UTF-8."""
     data = read(path)
+    # Where there is no byte order mark, UTF-16 shows by a zero byte in its first character.
     if data.startswith(_UTF_16) or b"\0" in (data[:1], data[1:2]):
         raise Unreadable("is UTF-16 text: save it as UTF-8")
     try:
@@ -154,6 +158,7 @@ def _check_json(text: str) -> None:
             if half := _find_half_pair(name):
                 wrong = f"has half a surrogate pair in it ({half})"
             elif kind == "key":
+                # Read, since one name may be spelt in two ways, with escapes and without.
                 name = json.loads(name)
                 wrong = f"has {json.dumps(name[:60])} twice in one object" if name in names[-1] else ""
                 names[-1].add(name)

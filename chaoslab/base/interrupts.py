@@ -145,6 +145,7 @@ class Interrupts:
     def __exit__(self, *_: object) -> None:
         self._set_timer(signal.ITIMER_REAL, 0)
         if not self._first:
+            # The signal that its first process passes on may still come, and has to find this handler.
             select.select([], [], [], LATE_S)
         sys.unraisablehook = self._before_lost
         for number, handler in self._before.items():

@@ -46,4 +46,5 @@ def _brackets(text: str | bytes) -> int:
 def speller(*, separators: tuple[str, str] = (", ", ": "), sort_keys: bool = False) -> Callable[[Any], str]:
     """A function that writes a value as `json.dumps(value, ensure_ascii=False)` does. A value that holds itself is a
     RecursionError."""
+    # check_circular costs a lookup for each list and object; without it a cycle is a RecursionError, too.
     return json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=separators, sort_keys=sort_keys).encode

@@ -54,6 +54,7 @@ def _convert(value: Any, depth: int, unread: list[str] | None) -> Any:
             else _note_unread(f"whole number of {value.bit_length()} bits", unread)
         )
     if isinstance(value, float):
+        # JSON has no numbers for NaN and infinity, so these are texts.
         return value if math.isfinite(value) else str(value)
     if depth >= DEPTH_MAX:
         _note_unread(f"value that lies deeper than {DEPTH_MAX}", unread)
@@ -78,10 +79,13 @@ def _convert(value: Any, depth: int, unread: list[str] | None) -> Any:
     if isinstance(value, list | tuple):
         return [entry if type(entry) in ATOMS else _convert(entry, depth + 1, unread) for entry in value]
     if isinstance(value, set | frozenset):
+        # By their texts: a set's order differs from process to process, and entries of several types have no other
+        # order.
         return sorted((_convert(entry, depth + 1, unread) for entry in value), key=repr)
     if isinstance(value, _FORMED_AS_TEXT):
         return str(value)
     if isinstance(value, bytes | bytearray):
+        # Bytes that are no UTF-8 stay visible as escapes.
         return value.decode("utf-8", "backslashreplace")
     return _convert_object(value, kind, depth, unread)
 
@@ -130,6 +134,7 @@ def _convert_object(value: Any, kind: type, depth: int, unread: list[str] | None
     it is a tool of the program's own, and no value."""
     strict = unread if isinstance(unread, _Strict) else _Strict(every=unread is not None)
     try:
+        # Without object, whose equality is identity.
         says_equal = any("__eq__" in vars(class_) for class_ in kind.__mro__[:-1])
         content = _content_of(value, kind) if strict.every or says_equal else _OPAQUE
         if content is not _OPAQUE:
@@ -253,6 +258,7 @@ def _put(value: Any, pieces: list[str], length_max: int, room: int, depth: int) 
     elif kind is float:
         piece = float.__repr__(value) if math.isfinite(value) else quoted(float.__repr__(value))
     elif issubclass(kind, str):
+        # str's own method here, and those of the other bases below: a subclass may have methods of its own.
         piece = quoted(str.__getitem__(value, slice(length_max)))
     elif value is None or kind is bool:
         piece = _quoted(value)
@@ -312,6 +318,7 @@ def _put_other(value: Any, kind: type, pieces: list[str], length_max: int, room:
     if issubclass(kind, Enum):
         return _put(value.value, pieces, length_max, room, depth + 1)
     if issubclass(kind, int):
+        # A plain number of the same value, without a call of the subclass's own methods.
         return _put(int.__add__(value, 0), pieces, length_max, room, depth)
     if issubclass(kind, dict):
         return _put_entries(list(islice(dict.items(value), length_max)), pieces, length_max, room, depth)
@@ -327,6 +334,7 @@ def _put_other(value: Any, kind: type, pieces: list[str], length_max: int, room:
         names = [f.name for f in dataclasses.fields(kind)]
         return _put_entries([(name, getattr(value, name, None)) for name in names], pieces, length_max, room, depth)
     elif hasattr(kind, "model_fields"):  # pydantic's
+        # The fields as they are kept, since properties and validators of a model are its own code.
         return _put_entries(list(vars(value).items()), pieces, length_max, room, depth)
     elif issubclass(kind, float):
         piece = float.__repr__(value) if math.isfinite(value) else _quoted(float.__repr__(value))

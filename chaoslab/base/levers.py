@@ -17,11 +17,13 @@ def user_lever() -> Path:
         home = Path.home()
     except RuntimeError:  # nobody with a name
         home = Path()
+    # A path at which nothing ever is, so that it counts as not pulled.
     return home / ".chaoslab" / "stop" if os.access(home, os.X_OK) else Path("/no home/stop")
 
 
 LEVER = user_lever()
 """The lever of this user on this machine, which every part watches, whatever its plan says."""
+# Absolute from the start, since a program may change the folder later.
 LAB = Path("state", "chaoslab-stop").absolute()
 """The lever of the lab in this folder. Its parts in containers see it, since they share `state`, and no user's home."""
 SAID_MAX = 200
@@ -73,6 +75,7 @@ def read_lever(lever: Path) -> str:
 def renew(lease: Path, *, clock: Clock = system) -> None:
     """Renews a lease, or begins it. Raises OSError: the file cannot be written."""
     lease.touch()
+    # By the lab's clock, which `has_lapsed` holds it against, and not by that of the file system.
     now = clock.utc().timestamp()
     os.utime(lease, (now, now))
 
@@ -80,6 +83,7 @@ def renew(lease: Path, *, clock: Clock = system) -> None:
 def has_lapsed(lease: Path, lease_s: float, *, clock: Clock = system) -> bool:
     """True if nobody has renewed the lease for so many seconds, or if there is none."""
     try:
+        # The wall clock, since a file's time is by it.
         return clock.utc().timestamp() - lease.stat().st_mtime > lease_s
     except OSError:
         return True

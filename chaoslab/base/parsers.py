@@ -11,6 +11,7 @@ from chaoslab.base.clock import system
 SECONDS_MAX = 315_360_000
 """The longest wait, ten years, which clocks and calendars can carry."""
 
+# Python's years are 1 to 9999: one is left at each end for time zones and waits.
 FIRST_YEAR, LAST_YEAR = 2, 9998
 Weights = tuple[tuple[str, float], ...]
 
@@ -94,6 +95,7 @@ def weights(group: str, family: str) -> Callable[[str], Weights]:
         parsed: list[tuple[str, float]] = []
         for piece in text.split(","):
             name, _, weight = piece.strip().partition(":")
+            # Asked for only where the name is none of ours: it takes the metadata of all packages.
             if name not in bundled and name not in (installed := registry.installed(group)):
                 raise ValueError(rule + hint_closest(name, [*bundled, *installed]))
             if name in dict(parsed):
@@ -171,12 +173,13 @@ def url(text: str) -> str:
     try:
         parts = urlsplit(text)
         host(parts.hostname or "")
-        text.encode()
+        text.encode()  # half a surrogate pair cannot be sent
         fits = parts.port != 0 and not _BLANK.search(text)  # asking for a port that is no port raises
     except ValueError:
         raise ValueError(rule) from None
     if parts.scheme not in ("http", "https") or not fits:
         raise ValueError(rule)
+    # Whoever uses it appends a path, which begins with a slash.
     return text.rstrip("/")
 
 
@@ -192,7 +195,7 @@ def host(text: str) -> str:
     return text
 
 
-HOST_MAX = 253
+HOST_MAX = 253  # the longest name that DNS carries, written with dots
 _BLANK = re.compile(r"[\x00-\x20\x7f]")
 
 

@@ -73,6 +73,7 @@ def _list_points(group: str) -> Sequence[EntryPoint]:
         own_plugins = bundled(group)
         assert _read.all is not None
         for point in _read.all.select(group=f"chaoslab.{group}"):
+            # Ours first, so that no plan means something else once a package is installed.
             if point.name in own_plugins or point.name in chosen:
                 owner = "chaoslab" if point.name in own_plugins else _describe_origin(chosen[point.name])
                 _warn_once(
@@ -141,7 +142,7 @@ _read = _Read()
 
 def _change_time(folder: str) -> int:
     try:
-        return os.stat(folder or ".").st_mtime_ns
+        return os.stat(folder or ".").st_mtime_ns  # an empty entry of sys.path is the current folder
     except OSError:
         return 0
 

@@ -62,14 +62,18 @@ _FORMS = {
     "npm_": r"npm_[A-Za-z0-9]{20,}",
     "pypi-": r"pypi-[A-Za-z0-9_-]{20,}",
     "SG.": r"SG\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
+    # A key that was cut off counts to the end of its text.
     "-----BEGIN": rf"-----BEGIN {_KIND}-----[^\"'…]*?(?:-----END {_KIND}-----|(?=\\*[\"']|…|\Z))",
 }
 """Tokens of known forms, by their beginning."""
+# Not in the middle of a word: "task-" has sk- in it.
 _TOKEN = {head: re.compile(rf"(?<![A-Za-z0-9_])(?:{form})") for head, form in _FORMS.items()}
+# JSON within JSON has backslashes before its quotes, more of them the deeper it lies.
 _NAME = re.compile(r'(\\*)"([^"\\]{2,64})\1"\s*:\s*')
 _ASSIGNED = re.compile(r"([A-Za-z][\w.-]{1,63})=([^\s&;,\"'\\<>#]+)")
 _STATED = re.compile(r"([A-Za-z][\w.-]{1,63})(\s?[:=]\s{0,2})(?=[^\s\"'\\<>]*\d)([^\s&;,\"'\\<>#*]{8,})")
 """A setting in words, as in "password: hunter22". A word without a digit may be anything."""
+# With a digit or a =, since "Bearer authentication" is no secret.
 _SCHEME = re.compile(r"\b(?:Bearer|Basic)\s+(?=[^\s]*[\d=])([A-Za-z0-9._~+/=-]{6,})", re.IGNORECASE)
 _USER = re.compile(r"(?<=://)[^/@?#\s\"'\\<>]+@")
 _NUMBER, _TEXT = re.compile(r"-?\d[\d.]*"), re.compile(r'(\\*)"')
@@ -84,6 +88,7 @@ _names: dict[str, frozenset[str]] = {
 
 
 def _bare(name: str) -> str:
+    # Headers of somebody's own begin with X-, and a second key has a number behind its name.
     return re.sub(r"[^a-z0-9]", "", name.lower()).rstrip("0123456789").removeprefix("x")
 
 
@@ -97,6 +102,7 @@ def set_names(names: Iterable[str]) -> None:
     _names["hints"] = frozenset({*_HINTS, *(name.lower() for name in listed if not name.startswith("-"))})
     _names["spared"] = frozenset(_bare(name) for name in listed if name.startswith("-"))
     is_secret.cache_clear()
+    # What had no sign of a secret by the earlier names may have one now.
     _plain_texts.clear()
     _plain_names.clear()
     _long[0] = ""
@@ -124,10 +130,11 @@ def find_in_headers(fields: Iterable[tuple[str, str]]) -> set[str]:
         bare = _bare(name)
         if bare.endswith("cookie"):
             pairs = [piece.partition("=")[2].strip().strip('"') for piece in value.split(";")]
+            # Behind the first pair of Set-Cookie stand its attributes, such as Path.
             secrets.update(pairs[:1] if bare.startswith("set") else pairs)
             continue
         secrets.update((rest or value, value.rpartition(" ")[2]))
-        secrets.update(value_ for key, value_ in _ASSIGNED.findall(rest) if is_secret(key))
+        secrets.update(assigned_value for key, assigned_value in _ASSIGNED.findall(rest) if is_secret(key))
         if scheme.lower() == "basic":
             try:
                 pair = base64.b64decode(rest).decode()
@@ -223,6 +230,7 @@ class Masker:
         if new:
             self.known |= new
             spelt = {head: [*spellings] for head, spellings in self._spelt.items()}
+            # Sorted, since a set's order differs from process to process.
             for secret in sorted(new):
                 for spelling in _spellings(secret):
                     spelt.setdefault(spelling[:LEAST], []).append(spelling)
@@ -234,6 +242,7 @@ class Masker:
         if any(map(low.__contains__, _names["hints"])):
             text = self._by_place(text)
         for head, form in _TOKEN.items():
+            # The beginning first: to look for a text takes far less time than a pattern.
             if head in text:
                 text = form.sub(self._mask_token, text)
         return self.again(text)
@@ -284,6 +293,7 @@ class Masker:
                 value = text[begin:end]
                 if value and value != MASK:
                     self.hide(_read_value(value, match[1]))
+                    # In the place of a number the mask needs quotes, or the text would be no JSON any more.
                     number = _NUMBER.fullmatch(value) and text[begin - 1] != '"'
                     pieces += (text[position:begin], f'{match[1]}"{MASK}{match[1]}"' if number else MASK)
                     position = end
@@ -334,6 +344,7 @@ def _find_end(text: str, begin: int, level: str) -> int:
 
 def _read_value(value: str, level: str) -> set[str]:
     """A value as it stands in JSON, and what it means. `level`: as in `_find_values`."""
+    # 0, 1, 3, 7 and so on backslashes stand before a quote at each further level of JSON in JSON.
     readings, depth = {value}, len(level).bit_length() + 1
     try:
         for _ in range(depth):
@@ -349,8 +360,10 @@ def _spellings(secret: str) -> list[str]:
     in JSON."""
     data = secret.encode("utf-8", "surrogatepass")
     spellings = [secret, quote(data, safe=""), quote(data), quote_plus(data), quote(data, safe="").lower()]
+    # Base64 takes three bytes at a time, so a secret within a text may begin at any of three places.
     for before in range(3):
         encoded = base64.b64encode(b"\0" * before + data).decode()
+        # Without the signs at its edges, which hold bits of its neighbours too.
         inner = encoded[(before * 8 + 5) // 6 : (before + len(data)) * 8 // 6]
         spellings += (inner, inner.replace("+", "-").replace("/", "_"))
     for spell in (_as_json, _as_ascii):
@@ -374,6 +387,7 @@ def _mask_spellings(text: str, head: str, spellings: Sequence[str]) -> str:
     while start >= 0:
         end = max(_common_end(text, start, spelt) for spelt in spellings)
         is_whole = any(text.startswith(spelt, start) for spelt in spellings)
+        # Letters alone may begin an ordinary word, which is told by what comes after.
         cut = not head.isalpha() or end == len(text) or text.startswith(_ENDS, end)
         if (is_whole or cut) and not (text.startswith('":', end) and text[start - 1 : start] == '"'):
             pieces += (text[position:start], MASK)

@@ -88,11 +88,11 @@ class Shape:
             return cls(kind, {n: (get_args(h)[0], (msgspec.UNSET,)) if may else (h, ()) for n, h, may in keys}, {})
         inner = {f.name: cls.of(hints[f.name]) for f in fields(kind) if is_dataclass(hints[f.name])}
         own_fields: dict[str, tuple[Any, tuple[Any, ...]]] = {}
-        for field_ in fields(kind):
-            if field_.name not in inner and field_.name not in without:
-                factory = field_.default_factory
-                default = msgspec.field(default_factory=factory) if factory is not MISSING else field_.default
-                own_fields[field_.name] = (hints[field_.name], () if default is MISSING else (default,))
+        for member in fields(kind):
+            if member.name not in inner and member.name not in without:
+                factory = member.default_factory
+                default = msgspec.field(default_factory=factory) if factory is not MISSING else member.default
+                own_fields[member.name] = (hints[member.name], () if default is MISSING else (default,))
         return cls(kind, own_fields, inner)
 
     def made(self, data: Any) -> Any:
@@ -105,6 +105,7 @@ class Shape:
         try:
             return msgspec.convert(data, self._struct)
         except msgspec.ValidationError as error:
+            # msgspec tells the field in its message alone.
             message = str(error)
             if name := re.search(r"missing required field `(\w+)`", message):
                 raise ValueError(f"{name[1]} is missing") from None
@@ -172,6 +173,7 @@ def build_struct(
     namespace = dict(options.pop("namespace", {}))
     if checks:
         namespace["__post_init__"] = _checker(checks)
+    # gc=False: the structs hold JSON values alone, which are in no cycles, and live for a moment.
     return msgspec.defstruct(name, list(rows), kw_only=True, gc=False, namespace=namespace, **options)
 
 

@@ -25,6 +25,7 @@ class Raised(NamedTuple):
 @cache
 def _show_file(file: str) -> str:
     """The file as it is shown; empty for a file of a library or of the lab."""
+    # "<" begins the name of code that has no file, as that of exec.
     if file.startswith("<") or file.startswith(_LIBRARIES) or any(folder in file for folder in _INSTALLED):
         return ""
     inside = os.path.relpath(file)

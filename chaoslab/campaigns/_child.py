@@ -50,6 +50,7 @@ class Process:
         self._stays = stays
         with output.open("ab") as file:
             self._made = ChildGroup(
+                # DEVNULL, since a step that asks its user something would wait for ever.
                 command, stdin=subprocess.DEVNULL, output=file, folder=folder, environment={**inherited(), **variables},
                 grace_s=None if stays else GRACE_S,
             )  # fmt: skip
@@ -58,6 +59,7 @@ class Process:
     def poll(self) -> int | None:
         code = self._made.poll()
         if code is not None:
+            # It has ended by itself, so what it leaves in the background may stay.
             self._made.dismiss()
         return code
 
@@ -73,13 +75,14 @@ class Process:
 def list_members(group: int, mark: str) -> list[int]:
     """The processes of a group that were begun with this text in their environment: a group's number may be another's
     after all of its own processes have ended. Empty where the system has no /proc."""
-    members_ = []
+    members = []
     for entry in Path("/proc").glob("[0-9]*") if Path("/proc/self/stat").exists() else ():
         with suppress(ValueError):  # it has ended meanwhile, or is another user's
+            # The name in brackets may hold blanks and brackets itself, so the fields are counted from its last one.
             state, _, group_of = files.read(entry / "stat").rpartition(b")")[2].split()[:3]
             if int(group_of) == group and state != b"Z" and mark.encode() in files.read(entry / "environ"):
-                members_.append(int(entry.name))
-    return members_
+                members.append(int(entry.name))
+    return members
 
 
 def end_group(group: int, mark: str) -> bool:

@@ -46,6 +46,7 @@ class Gauge:
         """Takes what was written since the last look."""
         for folder in sorted({*self._there()} - self._old):
             if folder not in self._follows:
+                # The times of each run begin at 0: a later one goes on where those before it are.
                 self._follows[folder], self._base_s = Follower(folder), self._now_s
             follower = self._follows[folder]
             with suppress(OSError):  # a run that somebody deletes meanwhile tells no more

@@ -61,11 +61,13 @@ def _probe_http(probe: ProbeSpec, address: str, clock: Clock) -> float:
 
 def _probe_sql(probe: ProbeSpec, file: Path) -> float:
     try:
+        # Read only: a probe changes nothing, and makes no file that is not there.
         database = sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=probe.within)
         try:
             row = database.execute(str(probe.query)).fetchone()
         finally:
             database.close()
+    # Warning: Python 3.11 raises it where the query is several statements.
     except (sqlite3.Error, sqlite3.Warning) as error:
         raise Unreached(f"{file} cannot be asked: {line(str(error), WHY)}") from None
     try:

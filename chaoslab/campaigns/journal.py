@@ -80,6 +80,7 @@ class Journal:
         with self._path.open("ab") as file:
             file.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
             file.flush()
+            # Some file systems cannot do that.
             with suppress(OSError):
                 os.fsync(file.fileno())
         apply_entry(self.story, line)

@@ -132,47 +132,51 @@ class _Checks:
         try:
             return CampaignSpec.model_validate(data)
         except ValidationError as error:
-            for error_ in error.errors(include_url=False):
-                path_ = find_path(data, error_["loc"])
-                if error_["type"] != "extra_forbidden":
-                    self.wrong.append(describe_mistake(self._located, error_))
+            for mistake in error.errors(include_url=False):
+                location = find_path(data, mistake["loc"])
+                if mistake["type"] != "extra_forbidden":
+                    self.wrong.append(describe_mistake(self._located, mistake))
                     continue
-                model_ = PARTS.get(str(path_[0]), CampaignSpec) if len(path_) > 1 else CampaignSpec
-                names_ = [field.alias or name for name, field in model_.model_fields.items()]
-                self.say(path_, f"'{path_[-1]}' is not known here: {did_you_mean(str(path_[-1]), names_)}", of_key=True)
+                part_type = PARTS.get(str(location[0]), CampaignSpec) if len(location) > 1 else CampaignSpec
+                known_names = [field.alias or name for name, field in part_type.model_fields.items()]
+                self.say(
+                    location,
+                    f"'{location[-1]}' is not known here: {did_you_mean(str(location[-1]), known_names)}",
+                    of_key=True,
+                )
             raise ScenarioErrors(self.wrong) from None
 
     def _build_units(self) -> tuple[RoundUnit, ...]:
         """The units of a round. Notes all their scenarios."""
         units = list[RoundUnit]()
         for n, step in enumerate(self.spec.steps):
-            path_ = ("steps", n)
+            location = ("steps", n)
             if (step.scenario is None) == (step.command is None):
-                self.say(path_, "a step is one of scenario (a file or a folder) and command (a list of words)")
+                self.say(location, "a step is one of scenario (a file or a folder) and command (a list of words)")
                 continue
-            for key, levels_, needs in (
+            for key, value, needs in (
                 ("levels", step.levels, "scenario"), ("trials", step.trials, "scenario"), ("for", step.lasts, "command")
             ):  # fmt: skip
-                if levels_ and getattr(step, needs) is None:
-                    self.say((*path_, key), f"{key} goes with {needs} alone", of_key=True)
+                if value and getattr(step, needs) is None:
+                    self.say((*location, key), f"{key} goes with {needs} alone", of_key=True)
             if step.levels != sorted(set(step.levels)):
-                self.say((*path_, "levels"), f"levels is {step.levels}: it should rise, as in [0.5, 1, 2]")
+                self.say((*location, "levels"), f"levels is {step.levels}: it should rise, as in [0.5, 1, 2]")
             if step.command is not None:
                 units.append(RoundUnit(n, " ".join(step.command)[:80], step))
                 continue
-            found_ = self._read_scenarios((*path_, "scenario"), step)
-            self.scenarios += found_
-            trials = step.trials or min((step_.spec.trials for step_ in found_), default=1)
+            scenarios = self._read_scenarios((*location, "scenario"), step)
+            self.scenarios += scenarios
+            trials = step.trials or min((scenario.spec.trials for scenario in scenarios), default=1)
             for level in step.levels or (None,):
                 name = f"{step.scenario}, level {level:g}" if level is not None else str(step.scenario)
-                units.append(RoundUnit(n, name, step, level, len(found_), trials))
+                units.append(RoundUnit(n, name, step, level, len(scenarios), trials))
         return tuple(units)
 
     def _read_scenarios(self, path_: Sequence[str | int], step: StepSpec) -> list[Scenario]:
         level = [f"chaos_level={step.levels[0]}"] if step.levels else []
         try:
             paths = find_scenario_files([self._path.parent / str(step.scenario)])
-            return [scenario_ for path in paths for scenario_ in load_scenario(path, changed=level)]
+            return [scenario for path in paths for scenario in load_scenario(path, changed=level)]
         except ScenarioErrors as error:
             self.wrong += error.lines
         except LookupError as error:
@@ -189,6 +193,7 @@ class _Checks:
         if spec.cron:
             from croniter import croniter
 
+            # croniter takes a sixth field, of seconds, which cron has not.
             if len(spec.cron.split()) != 5 or not croniter.is_valid(spec.cron):
                 self.say(("cron",), f"cron is {spec.cron!r:.60}: it should be five fields, as in 0 9 * * 1-5")
             elif _find_next(spec.cron, self._clock.utc()) is None:
@@ -220,6 +225,7 @@ class _Checks:
         if kind == "http" and urlsplit(str(probe.http)).scheme not in ("http", "https"):
             bound_text = f"http is {probe.http!r:.60}: it should be an address like http://127.0.0.1:8080"
             self.say((*path, "http"), bound_text)
+        # While a probe is asked nobody renews the lease.
         if probe.within >= (lease := self.spec.lease):
             self.say((*path, "within"), f"within is {probe.within:g} s: it should be less than lease, {lease:g} s")
         if kind == "measure":
@@ -246,7 +252,7 @@ class _Checks:
         commands = any(step.command is not None for step in steps)
         if measure == "slo_burn" and self.spec.slo is None:
             self.say(path_, "slo_burn needs an objective: add slo, as in {share: 99%, within: 2s}")
-        models = any(step_.spec.models or step_.spec.agent == "lab" for step_ in scenarios)
+        models = any(scenario.spec.models or scenario.spec.agent == "lab" for scenario in scenarios)
         if measure == "cost" and scenarios and not commands and not models:
             self.say(path_, "cost is that of models, and no scenario names one (models), so the world cannot give it")
 
@@ -261,16 +267,16 @@ class _Checks:
             )
             return Limits()
         try:
-            limits_ = Limits.of(spec.limits)
+            limits = Limits.of(spec.limits)
             named = not any(step.command for step in spec.steps) and not any(map(_serves, scenarios))
             if named and not self.wrong:
-                check_targets([limits_], sorted({name for limit in scenarios for name in limit.functions}))
+                check_targets([limits], sorted({name for limit in scenarios for name in limit.functions}))
         except (ValueError, LookupError) as error:
             self.say(("limits",), str(error.args[0]))
             return Limits()
-        if limits_.until and moment(limits_.until) <= self._clock.utc():
-            self.say(("limits", "until"), f"the window is over: until is {limits_.until}")
-        return limits_
+        if limits.until and moment(limits.until) <= self._clock.utc():
+            self.say(("limits", "until"), f"the window is over: until is {limits.until}")
+        return limits
 
 
 def _serves(scenario: Scenario) -> bool:
@@ -289,10 +295,10 @@ def _find_next(cron: str, now: datetime) -> datetime | None:
     from croniter import CroniterBadDateError, croniter
 
     try:
-        moment_: datetime = croniter(cron, now).get_next(datetime)
+        next_moment: datetime = croniter(cron, now).get_next(datetime)
     except CroniterBadDateError:
         return None
-    return moment_
+    return next_moment
 
 
 def list_following(spec: CampaignSpec, number: int, last: datetime | None, now: datetime) -> datetime | None:
@@ -301,7 +307,7 @@ def list_following(spec: CampaignSpec, number: int, last: datetime | None, now: 
     if spec.rounds is not None and number > spec.rounds:
         return None
     if spec.at:
-        return next((moment_ for moment_ in sorted(map(moment, spec.at)) if moment_ >= now), None)
+        return next((due for due in sorted(map(moment, spec.at)) if due >= now), None)
     if spec.cron:
         return _find_next(spec.cron, now)
     if last is None:

@@ -20,8 +20,8 @@ def _render_lines(story: JournalStory, name: str) -> Iterator[str]:
     for entry in story.not_undone:
         yield f"COULD NOT BE UNDONE: {entry}"
     standing = sorted({entry.name for entry in story.open}) if not story.ended else []
-    for first_ in standing:
-        yield f"NOT TAKEN BACK YET: {first_}"
+    for name_text in standing:
+        yield f"NOT TAKEN BACK YET: {name_text}"
     for unit in story.left:
         yield f"LEFT, PASSING ON: {unit.name} (process {unit.group}), until nothing comes or it is stopped"
     yield f"{name}: {story.ended or 'not ended'}{f': {story.why}' if story.why else ''}"

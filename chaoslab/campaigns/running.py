@@ -57,7 +57,7 @@ def is_alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, PermissionError) as error:
-        return isinstance(error, PermissionError)
+        return isinstance(error, PermissionError)  # it is there, and another user's
     return bool(pid)
 
 
@@ -73,12 +73,12 @@ class Runner:
         self.folder = logs.absolute() / campaign.slug
         self.folder.mkdir(parents=True, exist_ok=True)
         self._start = start or self._process
-        own_folder = campaign.limits
+        own_limits = campaign.limits
         # A lease of this start alone: a step that outlived a killed start must not get it back.
         self._lease = self.folder / f"{LEASE}.{read(self.folder).starts + 1}"
         self._limits = replace(
-            own_folder, hosts=own_folder.hosts or (), lease=str(self._lease), lease_s=self.spec.lease,
-            lever=str(self.folder / LEVER), tally=str(self.folder / TALLY) if own_folder.faults is not None else "",
+            own_limits, hosts=own_limits.hosts or (), lease=str(self._lease), lease_s=self.spec.lease,
+            lever=str(self.folder / LEVER), tally=str(self.folder / TALLY) if own_limits.faults is not None else "",
         )  # fmt: skip
         # Its own look at what ends faults: it is the lease's holder, and hosts are the gateway's affair.
         self._guard = Guard([replace(self._limits, lease="")], clock=clock)
@@ -102,8 +102,9 @@ class Runner:
         digest = hashlib.blake2b(files.read(self.campaign.file), digest_size=8).hexdigest()
         story = self.story
         lease = self.folder / f"{LEASE}.{story.starts}"
-        lock = not levers.has_lapsed(lease, self.spec.lease, clock=self._clock)
-        if story.instance and not story.ended and lock and story.pid != os.getpid() and is_alive(story.pid):
+        is_fresh = not levers.has_lapsed(lease, self.spec.lease, clock=self._clock)
+        # By both: the number may be another process's by now, and a lease stays fresh for a while after a kill.
+        if story.instance and not story.ended and is_fresh and story.pid != os.getpid() and is_alive(story.pid):
             raise AlreadyRunning(
                 f"it is running (process {story.pid}): chaoslab campaign stop {self.campaign.file} ends it"
             )
@@ -111,6 +112,7 @@ class Runner:
         goes_on = broken_off and not fresh and story.digest == digest
         if broken_off:
             self._tell("the last start was broken off: taking it back first")
+            # First, so that what is left of it makes no fault while it is taken back.
             levers.pull(self.folder / LEVER, "it is taken back", clock=self._clock)
             self._rollback()
         self._prepare(goes_on=goes_on)
@@ -130,8 +132,8 @@ class Runner:
         finally:
             with suppress(OSError):
                 levers.pull(self.folder / LEVER, reason or "the campaign is over", clock=self._clock)
-            start = bool(self.story.own)
-            if start:
+            has_begun = bool(self.story.own)
+            if has_begun:
                 self._rollback()
                 if after := self._steady_again():
                     reason = (
@@ -174,6 +176,7 @@ class Runner:
                     due = max(due, moment(self.campaign.limits.opens))
                 while (wait_s := (due - self._clock.utc()).total_seconds()) > 0:
                     self._watch(at_rest=True)
+                    # In short pieces, since the lease has to be renewed meanwhile.
                     self._clock.sleep(min(wait_s, self.spec.lease / 4, 1.0))
                 last = due
                 if reason := self._unsteady():
@@ -266,12 +269,14 @@ class Runner:
                     code = child.end()
                     if code is None:
                         self._leave(unit, child.group)
-                        condition_met = self._gauge.faults > before
-                        return "held" if condition_met else "unproven", "it passes on what still comes"
+                        was_met = self._gauge.faults > before
+                        return "held" if was_met else "unproven", "it passes on what still comes"
                     return STATES.get(code, "held"), f"exit code {code}" if code in STATES and code else ""
                 self._clock.sleep(POLL_S)
+            # Once more, since what the step wrote last may be a breach too.
             self._watch()
         except BaseException as error:
+            # The faults end at once; the process may take a while.
             with suppress(OSError):
                 levers.pull(self.folder / LEVER, str(error) or "Ctrl-C", clock=self._clock)
             if child.end() is None:
@@ -335,10 +340,10 @@ class Runner:
             interrupts.check()
             return
         self._gauge.look()
-        for bound_ in self.campaign.conditions:
-            value = self._gauge.value(bound_.measure, bound_.over_s)
-            if value is not None and bound_.bound.holds(value):
-                raise Breach(f"stop condition {bound_}: it is {value:.4g}")
+        for condition in self.campaign.conditions:
+            value = self._gauge.value(condition.measure, condition.over_s)
+            if value is not None and condition.bound.holds(value):
+                raise Breach(f"stop condition {condition}: it is {value:.4g}")
         budget = self.spec.budget
         if budget.seconds is not None and self._clock.monotonic() - self._began_s >= budget.seconds:
             raise Over(f"the budget of {budget.seconds:g} s is spent")
@@ -353,6 +358,7 @@ class Runner:
         self._probed_s = self._clock.monotonic()
         figures, reason = [], ""
         for probe, bound in zip(self.spec.steady, self.campaign.bounds, strict=True):
+            # Before each, since a probe may take long and there may be many.
             levers.renew(self._lease, clock=self._clock)
             value, reason = _probes.look_at(
                 probe, bound, folder=self.campaign.folder, measured=measured or self._gauge.value, clock=self._clock
@@ -419,6 +425,7 @@ class Runner:
             levers.renew(self._lease, clock=self._clock)
         message = " ".join(command)[:120]
         try:
+            # In a session of its own: the Ctrl-C that ends the campaign must not end what takes it back.
             process = subprocess.run(
                 command, cwd=self.campaign.folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=UNDO_S,
                 check=False, start_new_session=True,

@@ -91,10 +91,12 @@ def _command(words: Sequence[str], *, alone: bool) -> int:
         print(_render_overview(more="--all" in words))
         return 0
     options, unknown = _build_parser(words).parse_known_args(words)
+    # argparse takes positionals after options only if asked for: intermixed.
     if unknown and not any(word.startswith("-") for word in unknown):  # such as a run's name after an option
         options, unknown = options.parser.parse_known_intermixed_args(words[1:])
     if unknown:  # reported by the command that does not know them
         options.parser.error(_describe_unknown(options, words, unknown))
+    # A program of its own: in tests and from Python the caller is the process that would end.
     if alone and options.is_apart(options):
         from chaoslab.cli._apart import run_in_child
 
@@ -139,6 +141,7 @@ def _exit_code(work: Callable[[], int]) -> int:
     except ModuleNotFoundError as error:
         return refuse(extras.explain_missing_core(error))
     except OSError as error:
+        # With a name it is a file's trouble, which the command tells; without one it is standard output's.
         if error.errno not in NO_ROOM or error.filename:
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes the rest once more at exit
@@ -197,6 +200,7 @@ def _build_parser(words: Sequence[str]) -> argparse.ArgumentParser:
     parser = Parser(prog="chaoslab", formatter_class=Help)
     parser.add_argument("--version", action="version", version=f"chaoslab {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    # A command that is named loads its own file alone: Tab and --help of one should come at once.
     for name in words[:1] if words and words[0] in (*COMMANDS, *FORMER) else COMMANDS:
         command = _import_command(name)
         its_own = commands.add_parser(
@@ -207,5 +211,6 @@ def _build_parser(words: Sequence[str]) -> argparse.ArgumentParser:
             formatter_class=Help,
         )
         command.arguments(its_own)
+        # The parser too, so that errors show the usage of this command.
         its_own.set_defaults(command=partial(_run, name, command), parser=its_own, is_apart=partial(_is_apart, command))
     return parser

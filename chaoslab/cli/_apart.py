@@ -15,23 +15,28 @@ OF_A_TERMINAL = 0x80
 def run_in_child(work: Callable[[], int]) -> int:
     """The exit code of `work`, in the child and in this process. It is 3, with a line that tells why, if the child ends
     before. In this process itself where none can be forked."""
+    # Windows has neither.
     if not hasattr(signal, "sigwaitinfo") or not hasattr(os, "fork"):
         return work()
     from chaoslab.execution.forked import describe_exit, end_with_writer
 
     verdict, verdict_end = os.pipe()
     lifeline, held_end = os.pipe()
+    # Else both processes would print what is in the buffer.
     sys.stdout.flush()
     sys.stderr.flush()
+    # Blocked before the fork, so that no signal comes between it and the wait.
     mask_before = signal.pthread_sigmask(signal.SIG_BLOCK, {*SIGNALS, signal.SIGCHLD})
     pid = os.fork()
     if pid == 0:
         os.close(verdict)
         os.close(held_end)
+        # The child ends with this process, also if that is killed.
         end_with_writer(lifeline)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask_before)
         code = work()
         sys.stdout.flush()
+        # By a pipe: foreign code may end the process with any exit code, as by os._exit.
         os.write(verdict_end, bytes([code]))
         return code
     os.close(verdict_end)
@@ -56,8 +61,10 @@ def _wait_for_child(pid: int) -> tuple[int, set[int]]:
         if signal_info.si_signo == signal.SIGCHLD:
             ended, status = os.waitpid(pid, os.WNOHANG)
             if ended:
+                # Those that came at the same moment count too.
                 return status, signals | signal.sigpending()
             continue
         signals.add(signal_info.si_signo)
+        # The child belongs to the terminal's group too, and has that one already.
         if signal_info.si_code != OF_A_TERMINAL:
             os.kill(pid, signal_info.si_signo)

@@ -26,6 +26,7 @@ def exit_code_of(work: Callable[[], int], *refused: type[Exception]) -> int:
     from chaoslab.scenarios.located import ProvesNothing, ScenarioError
 
     try:
+        # Ctrl-C ends it between two trials.
         with heard_at_checks():
             return work()
     except ScenarioError as error:  # several lines if several things are wrong

@@ -30,6 +30,7 @@ def is_apart(options: argparse.Namespace) -> bool:
     from chaoslab.config.settings import inherited
     from chaoslab.execution.spec import is_of_one_process
 
+    # The command line counts more than the environment.
     world_setting = {
         "WORLD": inherited().get("WORLD"),
         **dict(setting.split("=", 1) for setting in options.settings if "=" in setting),
@@ -64,7 +65,9 @@ def _run(settings: Sequence[str], options: argparse.Namespace, *, ruled: Gate) -
 @contextmanager
 def redirect_stdout(*, silent: bool) -> Iterator[None]:
     """A context in which what this process and its children print goes to standard error, or nowhere."""
+    # What Python has in its buffer belongs to the old one.
     sys.stdout.flush()
+    # The descriptor, since children print too.
     stdout_copy = os.dup(1)
     replacement = os.open(os.devnull, os.O_WRONLY) if silent else os.dup(2)
     os.dup2(replacement, 1)

@@ -36,6 +36,7 @@ def write_project(
         project, notes = make(personal)
         paths = write_files({options.out / name: text for name, text in project.files.items()}, options.out)
     except (ValueError, LookupError) as error:
+        # Some of these name their source already.
         return refuse(error if source in str(error) else ValueError(f"{source}: {error}"))
     except OSError as error:
         return refuse(OSError(f"{error.filename or options.out}: {error.strerror or error}"))

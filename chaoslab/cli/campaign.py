@@ -81,6 +81,7 @@ def _run_campaign(campaign: Campaign, options: argparse.Namespace) -> int:
         story = runner.run(fresh=options.fresh)
     except AlreadyRunning as error:
         return refuse(error)
+    # What was done so far is told, and how much was taken back.
     except KeyboardInterrupt:
         _print_report(campaign, runner.story, runner.folder, options)
         raise
@@ -98,4 +99,5 @@ def _print_report(campaign: Campaign, story: JournalStory, folder: Path, options
         print(text(story, campaign.spec.campaign))
         if written is not None:
             print(f"page {written}")
+    # What was not undone is worst, whatever else the end says.
     return 1 if story.not_undone else CODES.get(story.ended, 1) if story.ended else 0

@@ -94,6 +94,7 @@ def _check_settings(path: Path) -> int:
             if chosen.prompts:
                 from chaoslab.agent import prompts
 
+                # A file of prompts that is wrong would end the run after the lab is up.
                 prompts.load(Path(chosen.prompts))
         except settings.SettingError as error:
             lines = [str(error)]

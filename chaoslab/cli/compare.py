@@ -76,6 +76,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def alpha(text: str) -> float:
     """The type of an argument that is a chance."""
     value = parse_bounded(text, 0.0, 1.0, rule := "a number between 0 and 1, as in 0.05")
+    # At 0 nothing is ever shown, at 1 everything is.
     if value in (0.0, 1.0):
         raise ValueError(rule)
     return value
@@ -95,9 +96,11 @@ def run(options: argparse.Namespace) -> int:
 
     of_scenarios = [Path(side).suffix in SUFFIXES for side in (options.base, options.new) if side]
     changed = [f"{key}={getattr(options, key)}" for key in ("agent", "fresh") if getattr(options, key)]
+    # As JSON, since the value of a setting is read as YAML.
     prompt = [] if options.prompt is None else [f"prompt={_quote(options.prompt)}"]
     ways = [name for name in ("model", "revisions", "a_a") if getattr(options, name) is not None]
     new_side_options = [options.new, *options.set, *changed, *prompt]
+    # Two of them would say two new sides.
     if len(ways) > 1 or (ways and any(new_side_options)):
         named = f"--{ways[0].replace('_', '-')}"
         return refuse(ValueError(f"{named} says what the new side is: leave out what else says so"))
@@ -135,6 +138,7 @@ def _sides(options: argparse.Namespace, changed: list[str], stack: ExitStack) ->
         return f"{options.base}, model {options.model}", *stack.enter_context(open_models(work, options.model))
     bases = _load_chosen(options, options.base)
     news = _load_chosen(options, options.new or options.base, changed)
+    # The prompt itself differs, so it is no difference of the scenarios.
     ignored_keys = ("prompt", "turns") if options.prompt is not None else ()
     name = bases[0].name if len(bases) == 1 else options.base
     return name, *open_scenario_sides(bases, news, seed=options.seed, jobs=options.jobs, but=ignored_keys)
@@ -157,6 +161,7 @@ def _compare_sides(options: argparse.Namespace, base: Any, new: Any, name: str) 
     }  # fmt: skip
     with report_interrupt(lambda: so_far[0].in_words()[0] if so_far else "no pair was tried"):
         result = compare_sides(base, new, tell=tell, name=name, **limits)
+    # An agent that does not read MODEL would be compared with itself.
     if options.model and not any(options.model in pair.new.models for pair in result.pairs):
         result.notes.append(f"no request of the new side asked for {options.model}: its agent has to read MODEL")
     return result
@@ -172,6 +177,7 @@ def _compare_with_itself(options: argparse.Namespace) -> int:
     from chaoslab.scenarios.comparing import compare_with_itself
 
     bases = _load_chosen(options, options.base)
+    # Other seeds each time, by the first one's.
     base_seed = bases[0].spec.seed if options.seed is None else options.seed
     with report_interrupt(lambda: f"not all {options.a_a} comparisons with itself are done, and none is kept"):
         worse_count, differ = compare_with_itself(
@@ -196,6 +202,7 @@ def _print_comparison(comparison: Comparison, options: argparse.Namespace) -> in
         print_json(name=comparison.name, **comparison.data())
     else:
         print("\n".join(filter(None, [comparison.name, *comparison.in_words()])))
+    # Better and same are well; what was not shown is no failure.
     return {WORSE: FAILED, FEW: PROVES_NOTHING, OPEN: PROVES_NOTHING}.get(comparison.verdict, 0)
 
 

@@ -32,6 +32,7 @@ def complete(parser: Callable[[Sequence[str]], argparse.ArgumentParser]) -> None
     environment = inherited()
     _, _, _, line_words, _ = split_line(environment["COMP_LINE"], int(environment["COMP_POINT"]))
     finder = ExclusiveCompletionFinder()
+    # Options only where one is begun: else they hide the values.
     finder(parser(line_words[1:]), always_complete_options=False, default_completer=_values)  # type: ignore[arg-type]
 
 
@@ -44,6 +45,7 @@ def _values(*, prefix: str, action: argparse.Action, **_: Any) -> Iterable[str]:
 def _runs(word: str) -> Iterator[str]:
     """The runs in logs/, and `latest`."""
     if os.path.isdir("logs"):
+        # Without the hidden ones; latest is among them.
         yield from (entry.name for entry in os.scandir("logs") if entry.is_dir() and entry.name[:1] != ".")
     if "/" in word:
         yield from _files(word, "a file of no such name")

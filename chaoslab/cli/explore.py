@@ -98,6 +98,7 @@ def run(options: argparse.Namespace) -> int:
     check_place("--map", options.map)
     if bool(options.what) is bool(options.program):
         return refuse(ValueError("give a scenario's file, an agent as module:name, or --exec with a command"))
+    # The services are one set, which two trials at once would disturb.
     if options.reset and options.jobs > 1:
         return refuse(ValueError("--reset sets the services back for one trial at a time: leave --jobs out"))
     if options.map is not None and options.map.suffix not in ENDINGS:
@@ -125,6 +126,7 @@ def _explore_scenarios(chosen: Sequence[Scenario], options: argparse.Namespace) 
     from chaoslab.scenarios.exploring import explain_unproven, explore, save_failures, to_plain
 
     data, failed, unproven = [], False, False
+    # Any value but the empty one counts, as the convention of NO_COLOR has it.
     colour = sys.stdout.isatty() and not inherited().get("NO_COLOR")
     out = Steering(sys.stdout) if colour else sys.stdout
     for scenario in chosen:
@@ -192,6 +194,7 @@ class Teller:
 
         self._last = progress
         now_s = system.monotonic()
+        # A line of each of ten thousand trials would hide the others.
         if not self._quiet and now_s - self._said_s >= EVERY_S:
             self._said_s = now_s
             print(progress, file=sys.stderr, flush=True)

@@ -40,6 +40,7 @@ def run(options: argparse.Namespace) -> int:
             if checks is None:
                 print(fault_pages.render_catalogue(), end="")
                 return 0
+            # All before the first page: a wrong name prints nothing else.
             fault_names = [checks, *names]
             for name in fault_names:
                 load(name)
@@ -71,6 +72,7 @@ def _check(options: argparse.Namespace, names: list[str]) -> int:
     if not silent:
         print(fault_check.render_head(delivery.CHANCES), flush=True)
     counts: list[DeliveryCounts] = []
+    # Cells of one fault in one piece of work, so that its row is printed at once.
     results = executor(options.jobs, chunk_max=len(delivery.CHANCES)).map(delivery.Check(), cells)
     for _, results_of_fault in groupby(results, lambda result: (result.cell.fault, result.cell.seam)):
         group = list(results_of_fault)

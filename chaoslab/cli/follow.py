@@ -29,6 +29,7 @@ def run(options: argparse.Namespace) -> int:
         has_records = True
         watched.take([record])
         finished = record.event if isinstance(record.event, RunFinished) else None
+        # At its end all: lanes that are up are not waited for.
         for line in watched.ended(all_of_them=finished is not None):
             print(line, flush=True)
         if finished is not None:

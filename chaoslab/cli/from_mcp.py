@@ -40,6 +40,7 @@ def run(options: argparse.Namespace) -> int:
         from chaoslab.surfaces.schemas.writing import build_project, describe_api
 
         first = Path(options.source[0])
+        # One word that ends in .json is a file; a server's command may have such a word too.
         if len(options.source) == 1 and first.suffix == ".json":
             name, tools = first.stem, read_tools(first)
         else:

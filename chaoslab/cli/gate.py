@@ -55,6 +55,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def _parse_budget(text: str) -> int | float:
     from chaoslab.base.parsers import duration
 
+    # A number alone is of trials; with a unit it is a time.
     if text.isdecimal():
         return whole_number(1, TRIALS_MAX)(text)
     try:
@@ -109,6 +110,7 @@ def _load_chosen(options: argparse.Namespace) -> list[Scenario]:
 
     chosen = select_scenarios(load_all(find_scenario_files(options.files), changed=options.set), options.only)
     names = [scenario.name for scenario in chosen]
+    # A baseline keeps its trials by the scenario's name.
     if twice := next((name for name in names if names.count(name) > 1), ""):
         raise LookupError(f"two scenarios are called {twice!r}, and a baseline has one of a name: rename one")
     return chosen
@@ -139,6 +141,7 @@ def _write_baseline(chosen: list[Scenario], options: argparse.Namespace) -> int:
 
     if isinstance(options.budget, float):
         return refuse(ValueError("a baseline has a number of trials: give --write a --budget such as 200"))
+    # Rounded down: a budget is a most.
     each_has = TRIALS if options.budget is None else options.budget // len(chosen)
     if not each_has:
         return refuse(ValueError(f"{options.budget} trials are too few for {len(chosen)} scenarios"))
@@ -172,6 +175,7 @@ def _write_baseline(chosen: list[Scenario], options: argparse.Namespace) -> int:
         print_json(baseline=str(options.baseline), trials={labelled.name: len(labelled.rows) for labelled in suites})
     else:
         print(f"written: {options.baseline}, {baseline.in_words}")
+        # A gate that fails asks the baseline's own commit again, which is not known then.
         if revision() and not baseline.revision:
             print("it names no revision, since changes are not committed: a gate that fails will not be asked again")
     return 0
@@ -198,6 +202,7 @@ def _print_result(result: ScenarioGate, options: argparse.Namespace) -> int:
         )  # fmt: skip
         return result.code
     print("\n".join([result.line, *result.in_words()] if options.quiet else result.in_words()))
+    # GitHub shows these as annotations; elsewhere they are noise.
     if read_variable("GITHUB_ACTIONS") == "true":
         print("\n".join(render_workflow_commands(result)))
     return result.code

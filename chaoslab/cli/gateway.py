@@ -106,7 +106,9 @@ def limits_of(options: argparse.Namespace, plan: Plan) -> Plan:
             lines = files.load_text(options.hosts).split("\n")
         except files.Unreadable as error:
             raise ValueError(f"--hosts {options.hosts} {error}") from None
+        # A line may have a comment.
         limits.append(Limits(hosts=tuple(host for line in lines if (host := line.partition("#")[0].strip()))))
+    # An audit is for shared services: without a list of hosts faults hit this machine alone.
     elif options.audit is not None and not plan.limits + tuple(limits):
         limits.append(Limits(hosts=()))
     if options.shadow:
@@ -187,6 +189,7 @@ def run(options: argparse.Namespace) -> int:
     started = PromptStarted(prompt_index=1, prompt="all requests at the gateway", effects=None)
 
     def hear(*_: object) -> None:
+        # The first signal asks it to drain, the second ends it; without --linger the first does.
         (stopped if drain_asked.is_set() or not options.linger else drain_asked).set()
 
     try:
@@ -203,6 +206,7 @@ def run(options: argparse.Namespace) -> int:
             print(f"levers: {running.levers}/status", flush=True)
             while not stopped.is_set() and not (options.linger and _is_over(running, options.linger, drain_asked)):
                 stopped.wait(LOOK_S if options.linger else None)
+            # Cleared, so that a further signal ends the waiting for requests.
             stopped.clear()
             seconds = system.monotonic() - running.book.origin
             answer = "the gateway was stopped"

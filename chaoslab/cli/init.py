@@ -74,6 +74,7 @@ def run(options: argparse.Namespace) -> int:
             f"note: no tool was found in the source of {options.agent}: name them in {written_paths[0]}, with a "
             f"fault at one"
         )
+    # Tools that are made at run time do not stand in the source.
     for written_path in find_tools(options.agent, module_folders(folder)).unseen:
         print(f"note: the tools of {written_path} are not in the source: name them in {written_paths[0]}")
     if any(written_path.name.endswith("_model.py") for written_path in written_paths):

@@ -49,6 +49,7 @@ def _judge(options: argparse.Namespace) -> int:
     run_place = places.find_run(options.run)
     history = places.read_history(str(run_place))
     judging = PendingJudging.of(history, run_place, options.model or "")
+    # What is open is asked; what was asked before is not paid twice.
     kept_count = len(judging.there) - len(judging.open)
     replies: list[JudgeReply] = []
     requests = 0
@@ -56,9 +57,11 @@ def _judge(options: argparse.Namespace) -> int:
         judge = ModelJudge(Model.named("chaoslab judge", options.model or ""))
         for reply in judging.ask(judge):
             replies.append(reply)
+            # A counter in a log would be a line for each.
             if sys.stderr.isatty():
                 print(f"\r{len(replies)} of {many} asked", end="\n" if len(replies) == many else "", file=sys.stderr)
         requests = judge.requests
+    # Read anew: the replies are beside the log now.
     after = places.read_history(str(run_place))
     result: dict[str, Any] = {
         "questions": len(judging.there),
@@ -77,6 +80,7 @@ def _judge(options: argparse.Namespace) -> int:
         print(*_describe_result(result, len(judging.asked), len(history.trials)), sep="\n")
         for note in after.notes:
             print(f"note: {note}", file=sys.stderr)
+    # No reply at all: the server is down, or knows no such model.
     return LAB_DOWN if replies and all(judged_reply.error for judged_reply in replies) else 0
 
 

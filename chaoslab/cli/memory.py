@@ -96,6 +96,7 @@ def _folders(names: Sequence[str]) -> list[Path]:
             folders += (
                 [named_path]
                 if log_files(named_path) or (named_path / "run.json").is_file()
+                # Oldest first: evidence is kept in the order of the runs.
                 else reversed(runs.newest_first(named_path))
             )
     return folders

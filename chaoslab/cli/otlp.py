@@ -48,10 +48,10 @@ def add_live(parser: argparse.ArgumentParser) -> None:
 def sending(options: argparse.Namespace, logs: Path | None, work: Callable[[], int]) -> int:
     """The exit code of work whose trials are sent while it runs, as `_live` says."""
     try:
-        sent = _live(options, logs)
+        connection = _live(options, logs)
     except ValueError as error:
         return refuse(error)
-    with sent:
+    with connection:
         return work()
 
 
@@ -71,6 +71,7 @@ def _live(options: argparse.Namespace, logs: Path | None) -> AbstractContextMana
 
     if options.otlp and logs is None:
         raise ValueError("--otlp sends what is written into logs: leave --no-logs out")
+    # Before the run: a wrong header should not be told at its end.
     collector.parse_headers(environment.get(collector.HEADERS, ""))
     return send_runs_to(options.otlp or collector.find_endpoint(environment))
 
@@ -106,6 +107,7 @@ def _sent(name: str, collector: object) -> int:
     except LookupError as error:
         return refuse(error)
     export = Export(collector, spoken=history.spoken)
+    # Nothing goes on without it here.
     collector.tell = lambda line: print(line.removesuffix("; the run goes on without it"), file=sys.stderr)
     export.take(history.records)
     export.send(last=True)

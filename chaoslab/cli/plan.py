@@ -78,6 +78,7 @@ def _run(options: argparse.Namespace) -> int:
     from chaoslab.scenarios.located import SUFFIXES
 
     scenario, subject = None, options.what or ""
+    # A colon tells module:name from the name of a subject.
     if Path(subject).suffix in SUFFIXES or ":" in subject:
         candidates = (
             load(Path(subject), changed=options.set)

@@ -50,11 +50,13 @@ def run(options: argparse.Namespace) -> int:
     tries = options.tries.split(",") if options.tries else []
     if len(changed_agent) + bool(tries) != 1:
         return refuse(ValueError("prove takes one of --agent, --fresh and --try"))
+    # All before the first exploration, which may take long.
     for mitigation in tries:
         if mitigation not in MITIGATIONS:
             return refuse(LookupError(f"--try has '{mitigation:.40}': {did_you_mean(mitigation, MITIGATIONS)}"))
     proofs: list[Proof] = []
     mended_scenarios = load(file, changed=[*options.set, *changed_agent])
+    # Pairs by their order: a change of the agent leaves the scenarios as many.
     for scenario, mended in zip(load(file, changed=options.set), mended_scenarios, strict=True):
         if options.only not in scenario.name:
             continue
@@ -94,15 +96,18 @@ def _load_subject(options: argparse.Namespace) -> tuple[Path, dict[str, Any]]:
     folder = find_run(options.what)
     if not (command_words := command_of(folder)):
         raise LookupError(f"{folder} holds no exploration of a scenario: give one that chaoslab explore has finished")
+    # Its words are read by the options of explore, as they were typed then.
     parser = argparse.ArgumentParser()
     explore.arguments(parser)
     former_options = parser.parse_args(command_words)
     options.resume, options.only = folder, former_options.only
+    # What is given now counts more than what was given then.
     options.seed, options.set = (
         former_options.seed if options.seed is None else options.seed,
         [*former_options.set, *options.set],
     )
     return Path(former_options.what), {
+        # The exploration is there: hardly a trial is added to it.
         "trials": options.trials or 1,
         "by": former_options.by,
         "tries": former_options.tries,

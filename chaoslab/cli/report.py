@@ -56,6 +56,7 @@ def run(options: argparse.Namespace) -> int:
         else:
             extras.check("chaoslab report", "charts")
             code = max(_write_default_report(name, options) for name in names)
+        # The comparison comes after both reports, and only if they could be written.
         return code or (_write_changes(names, options) if len(names) == PAIR else 0)
     except LookupError as error:
         return refuse(error)
@@ -91,6 +92,7 @@ def _write_index(options: argparse.Namespace) -> int:
         raise LookupError("--index takes one folder of runs, and neither --format nor --out")
     logs = Path(options.runs[0]) if options.runs else LOGS
     try:
+        # code_for: a full disk is no mistake of the user's.
         path = index.write_index(logs)
     except OSError as error:
         return refuse(
@@ -106,7 +108,9 @@ def _write_default_report(name: str, options: argparse.Namespace) -> int:
     from chaoslab.reports.places import find_run
 
     folder = find_run(name)
+    # The link latest is named by what it leads to.
     run_folder = folder.parent / folder.resolve().name
+    # By its folder, so that a name that fits several means the same one twice.
     run = Loaded.read(name if Path(name).exists() else str(folder))
     code = report_end(run_folder, 0, run=run, summarized=len(options.runs) != PAIR)
     return _open_page(run_folder / "report.html", code) if options.open else code
@@ -184,6 +188,7 @@ def _write_changes(names: Sequence[str], options: argparse.Namespace) -> int:
         if options.out == STDOUT:
             print(rendered, end="")
             return 0
+        # Beside the newer run, whose change it is.
         folder = Path(options.out) if options.out else run_folders[1]
         try:
             path = formats.write({file: rendered}, folder)[0]
@@ -206,6 +211,7 @@ def _write_files(texts: dict[str, str], out: str | None, run_folder: Path, *, al
         return formats.write(texts, run_folder)
     target = Path(out)
     if not alone:
+        # One folder for each, since all have the same file names.
         return formats.write(texts, target / run_folder.resolve().name)
     if len(texts) > 1 or target.is_dir() or out.endswith((os.sep, "/")):
         return formats.write(texts, target)

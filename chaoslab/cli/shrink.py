@@ -80,6 +80,7 @@ def _load_chosen(options: argparse.Namespace) -> tuple[Scenario, int]:
     from chaoslab.scenarios.located import SUFFIXES, ScenarioError
 
     if Path(options.what).suffix not in SUFFIXES:
+        # The words of the run's own command, read as chaoslab test reads them.
         parser = argparse.ArgumentParser()
         test_command.arguments(parser)
         try:
@@ -91,10 +92,12 @@ def _load_chosen(options: argparse.Namespace) -> tuple[Scenario, int]:
             str(rerun_arguments.trial),
             rerun_arguments.only,
         )
+        # What is given now counts more than what was given then.
         options.set, options.seed = (
             [*rerun_arguments.set, *options.set],
             rerun_arguments.seed if options.seed is None else options.seed,
         )
+    # A key such as p1.r7 ends in the trial's number.
     number = options.trial.rpartition("r")[2] or "1"
     if not number.isdecimal() or int(number) < 1:
         raise ScenarioError(f"--trial {options.trial} should be a number from 1, or a key such as p1.r7")

@@ -63,12 +63,14 @@ def _tell_left() -> None:
     from chaoslab.campaigns import journal
 
     for folder in sorted(file.parent for file in Path("campaigns").glob(f"*/{journal.FILE}")):
-        left: list[journal.DoneUnit] = []
+        units: list[journal.DoneUnit] = []
         with suppress(OSError, ValueError):  # one that cannot be read keeps nobody from stopping
-            left = journal.read(folder).left
-        for each in left:
-            said = f"{each.name} of the campaign {folder.name} passes traffic on, without faults (process {each.group})"
-            print(f"{said}: chaoslab campaign stop FILE ends it")
+            units = journal.read(folder).left
+        for unit in units:
+            message = (
+                f"{unit.name} of the campaign {folder.name} passes traffic on, without faults (process {unit.group})"
+            )
+            print(f"{message}: chaoslab campaign stop FILE ends it")
 
 
 def _user() -> str:

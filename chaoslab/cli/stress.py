@@ -47,6 +47,7 @@ def _parse_levels(text: str) -> list[float]:
         levels = [chaos_level(level_text) for level_text in text.split(",")]
     except ValueError:
         levels = []
+    # Twice the same level would be one point of two runs.
     if not levels or len(set(levels)) < len(levels):
         raise argparse.ArgumentTypeError(f"{text[:60]} should be levels from 0 to 10, each once, with commas")
     return sorted(levels)
@@ -74,6 +75,7 @@ def _run(options: argparse.Namespace) -> int:
     )
 
     check_place("--chart", options.chart)
+    # Once before all levels, so that an error in the file is told at once.
     load(options.file)
     if options.estimate:
         from chaoslab.scenarios.estimate import estimate_levels

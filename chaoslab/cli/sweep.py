@@ -45,6 +45,7 @@ def run(options: argparse.Namespace) -> int:
     named = {"WORLD": options.world, "TRIALS": options.trials, "SEED": options.seed}
     named_settings = [f"{name}={value}" for name, value in named.items() if value is not None]
     try:
+        # All places of the grid are checked before the first is run, which may take hours.
         cells = build_grid([*options.settings, *named_settings])
         launch.check_installed(cells[0].chosen.world)
         for cell in cells:
@@ -88,6 +89,7 @@ def _explain_unproven(done_cells: Sequence[DoneCell]) -> str:
     total_exposure = Exposure()
     for done_cell in done_cells:
         exposure = compute_exposure(History.read(done_cell.folder))
+        # Held back in one place of the grid, its numbers are no comparison.
         if exposure.held and exposure.nothing:
             return f"{done_cell.cell}: {exposure.nothing}"
         total_exposure += exposure
@@ -97,5 +99,6 @@ def _explain_unproven(done_cells: Sequence[DoneCell]) -> str:
 def _start_lab(given: Sequence[str]) -> LabEnd:
     from chaoslab.lab import launch
 
+    # The sweep prints a table, and a run's own lines would come in between.
     with _output.redirect_stdout(silent=True):
         return launch.start(given, drawn=False)

@@ -75,6 +75,7 @@ def _run(options: argparse.Namespace) -> int:
     from chaoslab.scenarios.running import Result
     from chaoslab.scenarios.tell import describe_interruption
 
+    # It changes the file's value, so a trial that is run again has it too.
     if options.chaos_level is not None:
         options.set.append(f"chaos_level={options.chaos_level}")
     options.set += ["anyway=true"] if options.anyway else []
@@ -82,11 +83,13 @@ def _run(options: argparse.Namespace) -> int:
     in_python = [name for name in options.files if is_python(name)]
     scenario_files = [Path(name) for name in options.files if name not in in_python]
     try:
+        # Without any name the folder here is looked through; with Python alone it is not.
         paths = find_scenario_files(scenario_files) if scenario_files or not in_python else []
     except LookupError as error:
         return refuse(error)
     scenarios = load_all(paths, changed=options.set)
     for name in in_python:
+        # A module without a prompt holds scenarios.
         if options.prompt is not None and ":" in name:
             scenarios += make_agent_scenario(name, options.prompt, options.set)
         else:
@@ -143,6 +146,7 @@ def _run_scenario(result: Result, options: argparse.Namespace) -> None:
     trials = options.trials or scenario.spec.trials
     if options.trial and options.trial > trials:
         print(f"note: {scenario.name} has {trials} trials; {options.trial} is none of them", file=sys.stderr)
+    # A bar in a file is only noise.
     many, quiet = 1 if options.trial else trials, options.quiet or options.json or not sys.stderr.isatty()
     with WorkProgress(many, quiet=quiet, summed=False) as progress:
         for ruling in run(

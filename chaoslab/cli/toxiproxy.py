@@ -50,6 +50,7 @@ def run(options: argparse.Namespace) -> int:
         )
         loop = asyncio.get_running_loop()
         for number in SIGNALS:
+            # By the loop: a handler of Python's would run only when it wakes.
             loop.add_signal_handler(number, task.cancel)
         if options.lifeline:
             from chaoslab.base.lifeline import end_with_stdin
@@ -63,6 +64,7 @@ def run(options: argparse.Namespace) -> int:
                 loop.remove_signal_handler(number)
 
     try:
+        # A proxy has two files for each connection, and systems begin with 1024.
         allow_many_files()
         with asyncio.Runner(loop_factory=loop_factory(options.loop)) as runner:
             runner.run(serve())

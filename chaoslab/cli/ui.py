@@ -34,6 +34,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def serve_beside(logs: Path, stream: TextIO) -> Iterator[None]:
     """A context with the pages in a process of their own, at any free port. It prints their address first, and ends
     them last, also if it is killed."""
+    # Standard input is its lifeline: it ends with this process, also if that is killed.
     command = [sys.executable, "-m", "chaoslab", "ui", str(logs), "--port", "0", "--no-open", "--lifeline"]
     child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert child.stdin is not None
@@ -64,9 +65,11 @@ def run(options: argparse.Namespace) -> int:
         from chaoslab.base.lifeline import end_with_stdin
 
         end_with_stdin()
+    # Windows has no nice.
     if hasattr(os, "nice"):
         os.nice(NICE)
     sys.setswitchinterval(0.001)  # whoever reads the logs gives way to whoever answers
+    # 128 bits: nobody guesses it.
     token = secrets.token_urlsafe(16)
     address = f"http://127.0.0.1:{listening_socket.getsockname()[1]}{DOOR}{token}"
     print(address, flush=True)

@@ -20,10 +20,10 @@ def effective(
     """A line per setting: its name, its value's origin, and the value. A secret shows only if it is set. Raises
     SettingError: as `load`."""
     rows = [("setting", "from", "value")]
-    settings_ = in_force(arguments, environment=environment, env_file=env_file)
-    rows += [(setting["name"], setting["from"], setting["value"] or "(empty)") for setting in settings_]
+    rows_in_force = in_force(arguments, environment=environment, env_file=env_file)
+    rows += [(setting["name"], setting["from"], setting["value"] or "(empty)") for setting in rows_in_force]
     widths = [max(len(row[n]) for row in rows) for n in (0, 1)]
-    return "".join(f"{name:{widths[0]}}  {origin_:{widths[1]}}  {text_}\n" for name, origin_, text_ in rows)
+    return "".join(f"{name:{widths[0]}}  {source:{widths[1]}}  {value}\n" for name, source, value in rows)
 
 
 def in_force(
@@ -40,23 +40,25 @@ def in_force(
     rows = []
     for f in fields(Settings):
         name, value = f.name.upper(), getattr(chosen, f.name)
-        origin_ = origin(name, arguments, environment=environment, env_file=env_file)
+        source = origin(name, arguments, environment=environment, env_file=env_file)
         if name in derived and derived[name][0] != derived[name][1]:
-            _, value, origin_ = derived[name]
-        text_ = ("set" if value else "not set") if f.metadata["secret"] else _CREDENTIALS.sub(_masked, as_text(value))
-        rows.append({"name": name, "from": origin_, "value": text_})
+            _, value, source = derived[name]
+        shown_value = (
+            ("set" if value else "not set") if f.metadata["secret"] else _CREDENTIALS.sub(_masked, as_text(value))
+        )
+        rows.append({"name": name, "from": source, "value": shown_value})
     return rows
 
 
-def _masked(values_: re.Match[str]) -> str:
-    return "***@" if values_[0].endswith("@") else "***" if values_[0] else ""
+def _masked(match: re.Match[str]) -> str:
+    return "***@" if match[0].endswith("@") else "***" if match[0] else ""
 
 
 def as_settings(stated: Sequence[str], unknown: Iterable[str]) -> str:
     """The settings, as in "SEED=3", that unknown options must have meant; empty unless each of them is like a setting.
     `stated` is the whole command line, `unknown` the words of it that were not understood."""
     table = {f.name.upper(): f for f in fields(Settings)}
-    values_ = []
+    assignments = []
     for option in (word for word in unknown if word.startswith("-")):
         written, equals, value = option.partition("=")
         name = written.lstrip("-").replace("-", "_").upper()
@@ -68,5 +70,5 @@ def as_settings(stated: Sequence[str], unknown: Iterable[str]) -> str:
         if not equals:
             after = stated[stated.index(option) + 1 :][:1]
             value = after[0] if after and not after[0].startswith("-") else ""
-        values_.append(f"{name}={'…' if table[name].metadata['secret'] or not value else printed.mask(value)[:60]}")
-    return " ".join(values_)
+        assignments.append(f"{name}={'…' if table[name].metadata['secret'] or not value else printed.mask(value)[:60]}")
+    return " ".join(assignments)

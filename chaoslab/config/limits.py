@@ -19,8 +19,8 @@ def of_file(path: Path, origin_: str = "") -> tuple[Limits, ...]:
     try:
         return read_limits(files.read_json(path))
     except (files.Unreadable, ValueError, LookupError) as error:
-        text_ = f"{path} {error}" if isinstance(error, files.Unreadable) else f"{path}: {error.args[0]}"
-        raise ValueError(f"{origin_}{text_}") from None
+        message = f"{path} {error}" if isinstance(error, files.Unreadable) else f"{path}: {error.args[0]}"
+        raise ValueError(f"{origin_}{message}") from None
 
 
 def limited(plan: Plan) -> Plan:

@@ -20,8 +20,8 @@ SETTINGS = "settings"
 def digests(chosen: Settings) -> dict[str, str]:
     """The digests of this process, by package, and of its settings."""
     values = chosen.environment()
-    digests_ = "\n".join(f"{name}={values[name]}" for name in OF_SERVICES if name != OF_RUN)
-    of_settings = hashlib.blake2b(digests_.encode(), digest_size=6).hexdigest()
+    settings_text = "\n".join(f"{name}={values[name]}" for name in OF_SERVICES if name != OF_RUN)
+    of_settings = hashlib.blake2b(settings_text.encode(), digest_size=6).hexdigest()
     return {name: digest_of(name) for name in SOURCES} | {SETTINGS: of_settings}
 
 

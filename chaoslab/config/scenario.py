@@ -65,6 +65,7 @@ def from_settings(settings: Settings) -> Plan:
             1.0 if budget else 0.0,
         ),
     )
+    # This one is a model's API as it was measured, so no service stands behind it.
     line = (MODEL,) if settings.network == "production" else poisoned
     network_faults = () if settings.network == "off" else network(settings.network, line)
     further = (*_read_named(settings, params), *_draw_level(settings, params), *network_faults)
@@ -119,6 +120,7 @@ def _draw_level(settings: Settings, params: Params) -> Iterator[Injection]:
     families = settings.chaos_families
     if settings.chaos_level and "stream" in families and not settings.streams:
         raise SettingError("CHAOS_FAMILIES has stream, which needs STREAM=on: with off, no answer is streamed")
+    # Faults of meaning change the answers of tools; a model has a family of its own for that.
     for targets, left_out in ((tuple(SERVICES), OF_MODEL), ((MODEL,), ("meaning",))):
         present = [name for name in families if name not in left_out]
         if present:
@@ -166,6 +168,7 @@ def _read_triggers(setting: str, text: str) -> tuple[tuple[int, ...], dict[str, 
     try:
         plain = {name: triggers.of(name, value, where=f" in {setting}").plain for name, value in parsed.items()}
     except (LookupError, ValueError) as error:
+        # A ValueError's words have the setting already, by `where`; those of an unknown name have not.
         raise SettingError(f"{setting}: {error.args[0]}" if isinstance(error, LookupError) else error.args[0]) from None
     return tuple(plain.pop("calls", ())), plain
 
@@ -181,7 +184,11 @@ def _check_injection(injection: Injection) -> None:
             raise SettingError(error.args[0]) from None
         if setting and layer not in layers:
             early = trait(load(choice.fault), "refuses_at") != "connection"  # met in the client, before any lane
-            fitting = "FAULTS" if early else next(name for name, layers_ in SETTINGS.values() if layer in layers_)
+            fitting = (
+                "FAULTS"
+                if early
+                else next(name for name, setting_layers in SETTINGS.values() if layer in setting_layers)
+            )
             raise SettingError(f"{setting} names '{choice.fault}', a fault of the layer {layer}: name it in {fitting}")
     try:
         injection.check(turns=1)

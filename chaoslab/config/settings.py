@@ -368,8 +368,8 @@ def load(
     Raises SettingError: one line that says what is wrong, where, and what would be right."""
     environment = inherited() if environment is None else environment
     settings = Settings()
-    for origin_, texts in _lines(env_file):
-        settings = settings.override(texts, where=origin_)
+    for source, texts in _lines(env_file):
+        settings = settings.override(texts, where=source)
     typed: dict[str, str] = {}
     for argument in arguments:
         name, equals, value = argument.partition("=")
@@ -391,9 +391,9 @@ def find_wrong(env_file: Path) -> list[str]:
     """A line for each line of the file that no setting can be read from."""
     errors = []
     try:
-        for origin_, texts in _lines(env_file):
+        for source, texts in _lines(env_file):
             try:
-                Settings().override(texts, where=origin_)
+                Settings().override(texts, where=source)
             except SettingError as error:
                 errors.append(str(error))
     except SettingError as error:
@@ -415,6 +415,7 @@ def origin(
     """The origin of the value in force, for the error about a value that proves wrong only in use."""
     environment = inherited() if environment is None else environment
     source = "default"
+    # The last line that states it is in force, as in `load`.
     for number, key, value in _parse(env_file):
         source = f"{env_file}, line {number}" if key == name and value else source
     names = {key for key, _, value in (argument.partition("=") for argument in arguments) if value.strip()}
@@ -441,6 +442,7 @@ def _parse(path: Path) -> Iterable[tuple[int, str, str]]:
             return
         raise SettingError(f"{path} {error}; it should be a file of lines NAME=value") from None
     for number, line in enumerate(text.split("\n"), 1):
+        # A shell may read such a file too.
         line = line.strip().removeprefix("export ").strip()
         if not line or line.startswith("#"):
             continue

@@ -15,7 +15,7 @@ SERVICES: dict[str, int] = {
 WRITERS = ("info", "agent", "manager", *SERVICES)
 """The parts of the lab that have a log in each run."""
 MODEL = "model"
-MODEL_OFFSET = 7
+MODEL_OFFSET = 7  # behind the services, which have 0 to 6
 REFUSED_OFFSET = 99
 """The port of a permanent disabled proxy, to which a call with the fault "refused" is sent."""
 

@@ -27,6 +27,7 @@ from chaoslab.base.jsonable import cut_text
 
 # Python's `ast` cannot parse this: an argument may have a keyword's name (`from == "Oslo"`), `$`, `has` and `contains`
 # are no Python, and an error names the column of what was typed.
+# What a person types fits: the bounds keep the parser's recursion, and the check at each call, small.
 TEXT_MAX = 500
 DEPTH_MAX = 20
 """The most parentheses and `not` within each other."""
@@ -49,6 +50,7 @@ class Condition:
         return self._read.text
 
     def __reduce__(self) -> tuple[Any, ...]:
+        # What was parsed are functions, which cannot be pickled.
         return Condition, (self.text,)
 
     def holds(self, arguments: Any) -> bool:
@@ -85,6 +87,7 @@ def _is_equal(left: Any, right: Any) -> bool:
     kind = _KINDS[type(left)]
     if kind == _OTHER or kind != _KINDS[type(right)]:
         return False
+    # bool(), since the == of a subclass may return anything.
     return bool(left == right) if kind < _LIST else _is_alike(left, right)
 
 
@@ -138,6 +141,7 @@ _MEANT_VALUES = {"True": "'true'", "False": "'false'", "None": "'null'"}
 _MEANT_JOINTS = {"&&": "'and'", "||": "'or'", "AND": "'and'", "OR": "'or'"}
 _MEANT_SIGNS = {"=": "'=='", "<>": "'!='"} | _MEANT_JOINTS
 _RESERVED = {"or", "and", "not", "has", *_COMPARISONS, *_VALUES, *_MEANT_VALUES}
+# Possessive (*+), so that no text makes it backtrack.
 _NAME = re.compile(r"[^\W\d]\w*+")
 _ESCAPES = {"\\": "\\", '"': '"', "'": "'", "n": "\n", "t": "\t"}
 _ESCAPED = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t"})
@@ -163,6 +167,7 @@ def _path(steps: list[str | int]) -> _Part[Any]:
     if len(steps) == 1:
         step = steps[0]
         if isinstance(step, str):
+            # A plain dict, the usual case, needs no look at its bases: this is asked at every call.
             return _Part(text, lambda args: args.get(step, _MISSING) if type(args) is dict else _get_step(args, step))
         return _Part(text, lambda arguments: _get_step(arguments, step))
     return _Part(text, lambda arguments: reduce(_get_step, steps, arguments))
@@ -175,7 +180,9 @@ def _is_name(step: str | int) -> bool:
 def _get_step(value: Any, step: str | int) -> Any:
     """The value at a key of an object or at a position in a list."""
     if isinstance(step, str):
+        # dict's own get, since that of a subclass is the user's code.
         return dict.get(value, step, _MISSING) if issubclass(type(value), dict) else _MISSING
+    # A slice, which is empty beyond the end, where an index raises.
     entries = value[step : step + 1] if issubclass(type(value), list | tuple) else ()
     return entries[0] if entries else _MISSING
 
@@ -185,6 +192,7 @@ def _write_scalar(value: Scalar | tuple[Scalar, ...]) -> str:
         return f"[{', '.join(map(_write_scalar, value))}]"
     if isinstance(value, str):
         return f'"{value.translate(_ESCAPED)}"'
+    # By identity, since 1 equals True.
     return next((word for word, constant in _VALUES.items() if constant is value), repr(value))
 
 
@@ -271,6 +279,7 @@ class _Parser:
         return self.wrong(meant.get(self.now.text, f"{right} or {closing}"))
 
     def step(self) -> _Token:
+        # The end stays: what breaks off is told there.
         token, self.now = self.now, next(self.tokens, self.now)
         return token
 
@@ -340,6 +349,7 @@ class _Parser:
         if len(text) > NUMBER_MAX:
             raise self.wrong(f"a number of at most {NUMBER_MAX} characters")
         number = int(text) if text.lstrip("-").isdecimal() else float(text)
+        # No float holds it, and it would equal any other such number.
         if number in (math.inf, -math.inf):
             raise self.wrong("a number below 1.8e308")
         self.step()

@@ -85,6 +85,7 @@ class ReadAnswer:
 
     def called(self, key: Any, name: Any, arguments: Any, native: Mapping[str, Any] = MappingProxyType({})) -> None:
         """Adds a call, or a part of one."""
+        # The parts of one call come in several events.
         self.natives[key] = {**self.natives.get(key, {}), **native}
         call = self.calls.setdefault(key, ["", ""])
         for position, text in enumerate((name, arguments)):
@@ -98,6 +99,7 @@ class ReadAnswer:
 
     def counted(self, tokens_in: Any, tokens_out: Any) -> None:
         """Takes the tokens that the answer states; what is no count is left out."""
+        # type(), since isinstance takes true for an int.
         if type(tokens_in) is int:
             self.tokens_in = tokens_in
         if type(tokens_out) is int:
@@ -138,6 +140,7 @@ class Answers(ABC):
         heard = ReadAnswer()
         for event in events:
             self.hear_event(heard, event)
+        # Without the reason of its end it was cut: that is no answer to be told anew.
         return self.content(heard, objects=self.objects[1]) if heard.reason else None
 
     def content(self, heard: ReadAnswer, *, objects: bool = False) -> AnswerContent:
@@ -186,6 +189,7 @@ class ChatAnswers(Answers):
             self._heard(heard.others.setdefault(number, ReadAnswer()), choice)
 
     def hear_event(self, heard: ReadAnswer, value: Any) -> None:
+        # Groq states what was used in a field of its own.
         self._counted(heard, value, value.get("usage") or (value.get("x_groq") or {}).get("usage"))
         for choice in value.get("choices") or ():
             number = choice.get("index") or 0
@@ -195,6 +199,7 @@ class ChatAnswers(Answers):
             answer.text += delta.get("content") or ""
             for call in delta.get("tool_calls") or ():
                 kind, argument_key = _block(call)
+                # Only the first part of a call has them.
                 block, head = call.get(kind) or {}, {key: call[key] for key in ("id", "type") if call.get(key)}
                 answer.called(call.get("index"), block.get("name"), block.get(argument_key), head)
 
@@ -218,6 +223,7 @@ class ChatAnswers(Answers):
         end = next(position for position, event in enumerate(events) if event is last)
         for event in events[:end]:
             yield from _strip_event(event)
+        # OpenAI sends a usage of null in each event if it is to come at the end.
         base = {key: value for key, value in head.items() if key not in ("x_groq", "usage") or value is None}
 
         def build_event(**delta: Any) -> dict[str, Any]:
@@ -244,6 +250,7 @@ class ChatAnswers(Answers):
         return is_done(event)
 
     def with_said(self, value: Any, content: AnswerContent) -> dict[str, Any]:
+        # null, as in an answer of OpenAI's that only makes calls.
         message = {**value["choices"][0]["message"], "content": content.text or None}
         message.pop("tool_calls", None)
         if content.calls:
@@ -319,8 +326,8 @@ def cut_text_share(text: str, share: float) -> str:
 
 def cut_words_share(text: str, share: float) -> str:
     """The beginning of a text: a share of its words, at least one less than all."""
-    words_ = text.split(" ")
-    return " ".join(words_[: min(len(words_) - 1, int(len(words_) * share))])
+    words = text.split(" ")
+    return " ".join(words[: min(len(words) - 1, int(len(words) * share))])
 
 
 CHAT_ANSWERS = ChatAnswers()

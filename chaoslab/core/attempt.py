@@ -43,6 +43,7 @@ class AttemptFaults:
         }
         several = [i.name for i, _ in concerned if i.name in drawing and i.layer == "wire"]
         masked: set[str] = set()
+        # They share one connection, so before any is reached it has to be known if one of them refuses it.
         if len(several) > 1:
             carried = {active.injection: active for active in together([drawing[name]() for name in several])}
             drawing |= {name: partial(carried.__getitem__, name) for name in carried}
@@ -60,6 +61,7 @@ class AttemptFaults:
             return None
         active = draw()
         self.active.append(active)
+        # A conditional fault is noted when it acts.
         if not injection.conditional:
             self._note(active.scheduled(self._call))
         return active
@@ -93,11 +95,13 @@ class AttemptFaults:
         them has left nothing in it to use; else an empty text."""
         reason = ""
         for active in self.active:
-            its = observation
+            own_observation = observation
             if active.call or active.reply or active.told:
                 changes = {"changed_call": active.call, "changed_reply": active.reply, "told": active.told}
-                its = Observation(**vars(observation) | changes)  # as `replace`, which takes six times as long
-            evidence = active.injected and active.evidence(its)
+                own_observation = Observation(
+                    **vars(observation) | changes
+                )  # as `replace`, which takes six times as long
+            evidence = active.injected and active.evidence(own_observation)
             if evidence:
                 active.met = True
                 self._note(
@@ -115,6 +119,7 @@ class AttemptFaults:
     def masked(self) -> None:
         """Notes the faults that nobody could meet, since another one, which was met, held the call until its caller
         gave it up."""
+        # Only one that waited can have kept the others from being met.
         by = next((active.fault_name for active in self.active if active.waits and active.met), "")
         for active in self.active if by else ():
             if active.injected and not active.met:
@@ -163,6 +168,7 @@ class Attempt(ABC):
     async def paused(self, delay_s: float, let_pass: Callable[[float], Awaitable[object]]) -> bool:
         """Lets time pass, unless the plan's limits end its faults meanwhile. Returns True then."""
         guard, until_s = self._memory.guard, self.clock.monotonic() + delay_s
+        # In slices, since somebody may end all faults at any time meanwhile.
         while guard.watches and delay_s > SLICE_S:
             if guard.ended():
                 return True
@@ -177,6 +183,7 @@ class Attempt(ABC):
         self.waits = True
         ended = await self.paused(max(0.0, min(delay_s, left_s)), self.pause)
         self.waits = False
+        # The plan's limits have ended all faults, and no deadline has come.
         if ended:
             return
         if delay_s >= left_s:
@@ -221,6 +228,7 @@ class Attempt(ABC):
         given_up = reply is None and failure is None and self.waits and took_s > 0
         if given_up:
             self.deadline_s, error = took_s, "timed_out"
+        # Faults that look back need every exchange, hit or not.
         if self.faults.active or self._memory.plan.looks_back:
             size = streamed.size if streamed else len(reply.body) if reply else 0
             status = reply.status if reply else None

@@ -100,6 +100,7 @@ def chain(
     a fault that an outer one masks is never rolled. A story is injected if it changed the exchange; `chain` checks that
     itself.
     """
+    # Injections that do not hit are passed over here, so that none of them costs a generator of its own.
     for depth in range(len(reach)):
         active = reach[depth](call)
         if active is not None:
@@ -134,6 +135,7 @@ def chain(
                 if not isinstance(reply, Reply):
                     unlike = TypeError(f"it returned {type(reply).__name__}: a story returns a Reply")
                     raise broken_by(active.fault_name, "flow", unlike) from None
+                # By identity: a story that changes nothing returns the very reply that it got.
                 if reply is not inner:
                     active.reply = reply
                     piped = None if inner is None else reply.own_pipes(inner)
@@ -143,6 +145,7 @@ def chain(
                         touched()
                 return reply
             except Failure as failure:
+                # What the inner call ended with is not the story's own doing; the end of its own wait is.
                 if failure is not passed_on:
                     active.failed = failure.kind
                 if failure is not failed:

@@ -98,6 +98,7 @@ class _Retelling(ServedLine):
             return events_kept  # it is in another form, and its reader gets it as it is
         if content is None or (now := self._changed(content)) is content:
             return events_kept
+        # [DONE] is no JSON, so it is not among the events that are told anew.
         new_events = [*map(spelt_event, self._answers.retold(events, now)), *filter(is_done, events_kept)]
         self.told = self._empty + len(new_events), self._empty * len(EMPTY) + sum(map(len, new_events))
         return new_events
@@ -105,6 +106,7 @@ class _Retelling(ServedLine):
     def _sign_of_life(self, start: float) -> Iterable[Timed]:
         if start < self._quiet_since + EMPTY_S:
             return ()
+        # The first event only starts the count: until then the model itself was silent.
         begins, self._quiet_since = self._quiet_since == -inf, start
         if begins:
             return ()

@@ -13,7 +13,7 @@ from chaoslab.core.json_values import Place
 from chaoslab.core.untrue import kind
 
 LONG = 19
-"""The digits from which on a number in a path is no whole number that a service would tell."""
+"""The digits from which on a number in a path is no whole number that a service would tell."""  # 2**63 has 19
 _ID_IN_PATH = re.compile(r"/[^/]*\d[^/]*")
 
 
@@ -35,6 +35,7 @@ class ChangedReply(Fault):
         changed = self.changed(value, call, context)
         if changed is value:
             return reply
+        # JSON in a text stays JSON in a text.
         in_text = isinstance(reply.value, str) and not isinstance(value, str)
         new_value = as_text(changed, reply.value) if in_text else changed
         return reply.with_value(new_value) if self.breaks_form else reply.in_form(new_value)
@@ -54,6 +55,7 @@ def of_model(call: Call) -> bool:
     value = call.value
     if call.dialog is not CHAT:
         return True
+    # Many services have a field that is called model; a model's requests have messages too.
     return isinstance(value, Mapping) and isinstance(value.get("model"), str) and bool(call.dialog.messages(value))
 
 
@@ -87,6 +89,7 @@ def wanted_values(call: Call) -> list[Any]:
 def find_told_places(value: Any, call: Call) -> list[Place]:
     """The places of the values that were asked for: first choice are those that neither repeat an argument nor are a
     flag, an id or a link; without any such, all."""
+    # As JSON spells them: to Python 1 and True are equal.
     repeated = {json_values.spelt(wanted) for wanted in wanted_values(call)}
     every = json_values.leaves(value)
     best = [
@@ -104,6 +107,7 @@ def find_told_places(value: Any, call: Call) -> list[Place]:
 
 def pick(among: list[Any], point: float) -> Any:
     """The entry at a share (0–1) of the list."""
+    # A share of 1 is the last entry, and not one behind it.
     return among[min(int(point * len(among)), len(among) - 1)]
 
 

@@ -40,6 +40,7 @@ class Turn:
         """The user's words after that answer; None if no pattern is found in it."""
         if not self.reply:
             return self.say
+        # A user's pattern may take very long on a long text.
         read = answer[:READ_MAX]
         return next((text for pattern, text in self.reply.items() if re.search(pattern, read)), None)
 
@@ -80,6 +81,7 @@ class Conversation:
     def shorter(self) -> Iterator[Conversation]:
         """The same without each of its turns, the last one first, if more than one is left."""
         for n in reversed(range(len(self.turns) if len(self.turns) > 1 else 0)):
+            # A conversation cannot begin with a reply to an answer.
             if not (rest := self.turns[:n] + self.turns[n + 1 :])[0].reply:
                 yield replace(self, turns=rest)
 
@@ -125,18 +127,18 @@ def turns(*each: str | Turn, user: Mapping[str, str] | None = None, turns_max: i
     Raises:
         ValueError, TypeError: there is no turn, the first one waits for an answer, or the user can say nothing.
     """
-    turns_ = tuple(turn(entry) if isinstance(entry, str) else entry for entry in each)
-    if not turns_ or len(turns_) > TURNS_MAX:
+    turn_list = tuple(turn(entry) if isinstance(entry, str) else entry for entry in each)
+    if not turn_list or len(turn_list) > TURNS_MAX:
         raise ValueError(f"a conversation has 1 to {TURNS_MAX} turns")
-    if not all(isinstance(entry, Turn) for entry in turns_):
+    if not all(isinstance(entry, Turn) for entry in turn_list):
         raise TypeError("a turn is a text or lab.turn(…)")
-    if turns_[0].reply:
+    if turn_list[0].reply:
         raise ValueError("the first turn has no answer to reply to: it should be the user's words")
     if isinstance(turns_max, bool) or not isinstance(turns_max, int) or not 1 <= turns_max <= TURNS_MAX:
         raise ValueError(f"turns_max is {turns_max!r:.60}: it should be a whole number from 1 to {TURNS_MAX}")
-    if user and turns_max <= len(turns_):
-        raise ValueError(f"turns_max is {turns_max}: it leaves the user no turn after the first {len(turns_)}")
-    return Conversation(turns_, turn(reply=user), turns_max) if user else Conversation(turns_)
+    if user and turns_max <= len(turn_list):
+        raise ValueError(f"turns_max is {turns_max}: it leaves the user no turn after the first {len(turn_list)}")
+    return Conversation(turn_list, turn(reply=user), turns_max) if user else Conversation(turn_list)
 
 
 class Talk:
@@ -167,6 +169,7 @@ class Talk:
         return turn.words(self.answers[-1] if self.answers else "")
 
     def begin(self, prompt: str) -> None:
+        # The first turn has begun with the trial.
         if self._number > 1:
             self._requests.begin_turn(self._number)
             self._memory.begin_turn(self._number, self._requests.counts)

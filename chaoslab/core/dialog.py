@@ -21,6 +21,7 @@ TEXTS = frozenset({"content", "text", "parts", "output", "functionResponse", "fu
 
 def _role(message: Mapping[str, Any]) -> str:
     role = message.get("role")
+    # OpenAI's newer models take developer in the place of system.
     return "system" if role == "developer" else str(role)
 
 
@@ -191,7 +192,7 @@ def sketch(dialog: Dialog, value: Any) -> dict[str, Any]:
 def measure_nearness(left: Mapping[str, Any], right: Mapping[str, Any]) -> float:
     """The likeness of two sketches, from 0 to 3: the earlier messages weigh most, then the newest ones, then the
     rest."""
-    first, second = ("\n".join(map(str, sketch_.get("messages") or ())) for sketch_ in (left, right))
+    first, second = ("\n".join(map(str, request_sketch.get("messages") or ())) for request_sketch in (left, right))
     rest = {*left, *right} - {"messages", "earlier"}
     alike: float = sum(key in left and key in right and left[key] == right[key] for key in rest) / max(1, len(rest))
     before = 1.5 if left.get("earlier") == right.get("earlier") else 0.0

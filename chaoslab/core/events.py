@@ -182,8 +182,8 @@ class RunStarted(Event):
     @property
     def injections(self) -> list[dict[str, Any]]:
         """Those of the plan, as data; none if it is not known."""
-        fields_: list[dict[str, Any]] = self.plan.get("injections", [])
-        return fields_
+        injection_list: list[dict[str, Any]] = self.plan.get("injections", [])
+        return injection_list
 
 
 @fixed(frozen=True, kw_only=True)

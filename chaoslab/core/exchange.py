@@ -152,6 +152,7 @@ class Reply:
 
     def with_value(self, value: Any) -> Reply:
         body = encoded(self.spelt(value))
+        # Both were those of the other body.
         headers = {k: v for k, v in self.headers.items() if k.lower() not in ("content-length", "content-encoding")}
         return Reply(self.status, headers, body)
 

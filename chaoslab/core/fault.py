@@ -208,17 +208,17 @@ def stated(fault: Fault) -> tuple[str, dict[str, Any]]:
     """The name and the parameters of a fault that is given as an object. A class that no package registers is known by
     its name from now on: `LateReply` is the fault "late_reply". Raises BrokenPlugin: it is no fault. ValueError:
     another fault has its name."""
-    params: Any = type(fault)
-    name = re.sub(r"(?<!^)(?=[A-Z])", "_", params.__name__).lower()
-    if wrong := _find_wrong(params):
+    fault_class: Any = type(fault)
+    name = re.sub(r"(?<!^)(?=[A-Z])", "_", fault_class.__name__).lower()
+    if wrong := _find_wrong(fault_class):
         raise broken_plugin(GROUP, name, wrong)
     try:
-        fields_ = load_plugin(GROUP, name) is params
+        is_registered = load_plugin(GROUP, name) is fault_class
     except LookupError:
-        fields_ = False
-    if not fields_:
-        register(GROUP, name, params)
-    return name, {field_.name: getattr(fault, field_.name) for field_ in fields(fault)}
+        is_registered = False
+    if not is_registered:
+        register(GROUP, name, fault_class)
+    return name, {parameter.name: getattr(fault, parameter.name) for parameter in fields(fault)}
 
 
 def trait(fault: object, name: str) -> Any:
@@ -232,33 +232,32 @@ def unusable(fault: object) -> str:
 
 
 @cache
-def _find_wrong(message: Hashable) -> str:
+def _find_wrong(candidate: Hashable) -> str:
     """The reason, in words, that a class cannot be used as a fault; empty if it can."""
-    if not isinstance(message, type) or not is_dataclass(message):
+    if not isinstance(candidate, type) or not is_dataclass(candidate):
         return "it is no dataclass"
-    layer = getattr(message, "layer", None)
+    layer = getattr(candidate, "layer", None)
     if layer not in LAYERS:
         text = "it has no layer" if layer is None else f"its layer is {layer!r:.60}"
         return f"{text}: it should be one of {', '.join(LAYERS)}"
     for method in ("draw", "flow", "toxics", "witnessed"):
-        if not callable(getattr(message, method, None)):
+        if not callable(getattr(candidate, method, None)):
             return f"it has no method {method}()"
-    if trait(message, "corrupts") not in HALVES:
-        return f"its corrupts is {trait(message, 'corrupts')!r:.60}: it should be 'call', 'reply' or ''"
-    if trait(message, "leaves") not in get_args(Left):
-        return (
-            f"its leaves is {trait(message, 'leaves')!r:.60}: it should be 'value', 'part', 'nothing', 'garbage' or ''"
-        )
-    if not isinstance(trait(message, "needs"), str):
-        return f"its needs is {trait(message, 'needs')!r:.60}: it should be a text"
+    if trait(candidate, "corrupts") not in HALVES:
+        return f"its corrupts is {trait(candidate, 'corrupts')!r:.60}: it should be 'call', 'reply' or ''"
+    if trait(candidate, "leaves") not in get_args(Left):
+        leaves = f"its leaves is {trait(candidate, 'leaves')!r:.60}"
+        return f"{leaves}: it should be 'value', 'part', 'nothing', 'garbage' or ''"
+    if not isinstance(trait(candidate, "needs"), str):
+        return f"its needs is {trait(candidate, 'needs')!r:.60}: it should be a text"
     own_fields = {
-        method for method in ("flow", "toxics", "witnessed") if getattr(message, method) is not getattr(Fault, method)
+        method for method in ("flow", "toxics", "witnessed") if getattr(candidate, method) is not getattr(Fault, method)
     }
     if not own_fields & {"flow", "toxics"}:
         return "it has neither a flow() nor toxics() of its own, so it does nothing"
     if layer == "wire" and "witnessed" not in own_fields:
         return "it is of the wire and has no witnessed() of its own, so nobody could tell that it was met"
-    if layer == "wire" and "toxics" not in own_fields and not trait(message, "refuses"):
+    if layer == "wire" and "toxics" not in own_fields and not trait(candidate, "refuses"):
         return "it is of the wire and has no toxics() of its own"
     return ""
 
@@ -301,7 +300,7 @@ class OutageCut(Fault):
 
     def flow(self, call: Call, context: TrialContext) -> Flow:  # noqa: ARG002
         raise Failure(self.error)
-        yield call
+        yield call  # never reached: it makes this a generator
 
     def witnessed(self, observation: Observation) -> str | None:
         if self.error == "reset" and observation.error == "closed":

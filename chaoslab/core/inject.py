@@ -216,6 +216,7 @@ def _find_wrong(parameter: Field[Any], hint: Any, value: Any, bounds: tuple[floa
     if hint is bool:
         return "" if isinstance(value, bool) else "True or False"
     default = parameter.default if parameter.default is not MISSING else 0
+    # A default below 0 stands for a value that is left to chance.
     low = min(0, default) if isinstance(default, int | float) else 0
     kinds = (int,) if hint is int else (int, float)
     a_number = f"a {'whole ' if hint is int else ''}number"
@@ -223,6 +224,7 @@ def _find_wrong(parameter: Field[Any], hint: Any, value: Any, bounds: tuple[floa
         low, high = bounds
         fits = not isinstance(value, bool) and isinstance(value, kinds) and low <= value <= high
         return "" if fits else f"{a_number} from {low:.12g} to {high:.12g}"
+    # Not `value < low`, which NaN would pass.
     if isinstance(value, bool) or not isinstance(value, kinds) or not value >= low:
         return f"{a_number}, {low:g} or more"
     high = SECONDS_MAX if parameter.name.endswith("_s") else NUMBER_MAX
@@ -265,6 +267,7 @@ def check(
         if all(trait(load(choice.fault), "of_tools") for choice in injection.choices):
             aimed = [name for name in present if injection.covers(name)]
             for name in aimed:
+                # A pattern that covers others too is meant for those.
                 if name in has_messages and (name in injection.targets or has_messages.issuperset(aimed)):
                     raise ValueError(of_tools(injection.choices[0].fault, name))
         for choice in injection.choices:

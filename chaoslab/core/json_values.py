@@ -26,6 +26,7 @@ def entries(value: Any) -> list[tuple[Any, Any]]:
     """The value's entries as (key or position, entry); none if it is no container."""
     if isinstance(value, dict):
         return list(value.items())
+    # Of another subclass of tuple nobody knows how one is made of its entries.
     if isinstance(value, list) or type(value) is tuple or hasattr(type(value), "_make"):
         return list(enumerate(value))
     if is_record(value):
@@ -101,6 +102,7 @@ def put(value: Any, path: Place, new: Any) -> Any:
         return value._make(listed) if hasattr(value, "_make") else tuple(listed)
     if hasattr(type(value), "model_copy"):
         return value.model_copy(update={key: entry})
+    # Not dataclasses.replace, which would run the class's own __init__ and its checks.
     container = copy.copy(value)
     object.__setattr__(container, key, entry)  # a frozen one too
     return container
@@ -143,6 +145,7 @@ def with_length(value: Any, path: Place, length: int) -> Any:
 def parsed(text: str) -> Any:
     """The object or list that a text is in JSON; None for any other text."""
     try:
+        # A text such as "17" or "true" is JSON too, but means itself.
         return json.loads(text) if text.lstrip()[:1] in ("{", "[") else None
     except (ValueError, RecursionError):
         return None

@@ -61,6 +61,7 @@ USUAL = ("network", "tool", "meaning")
 
 def chance_of(value: float) -> float:
     """The chance that a call meets a fault at a level: 10 % × level."""
+    # Rounded, since 0.7 / 10 is 0.06999999999999999.
     return round(value / 10, 12)
 
 
@@ -96,6 +97,7 @@ def level(
         raise ValueError(
             f"the level has the target {show_value(target)}: it should be the name of a function or service"
         )
+    # Each family is rolled by itself: with 1 - (1 - p)^(1/n) each, n of them make p together.
     chance = round(1 - (1 - chance_of(value)) ** (1 / len(family_names)), 6)
     return tuple(
         injection

@@ -64,21 +64,21 @@ class Limits:
             )
         if unknown := [name for name in options if name not in _READS]:
             raise LookupError(f"limits has no key {show_value(unknown[0])}: {did_you_mean(str(unknown[0]), _READS)}")
-        fields_ = {}
+        values = {}
         for name, value in options.items():
             try:
-                fields_[name] = _READS[name](value)
+                values[name] = _READS[name](value)
             except (ValueError, TypeError) as error:
                 raise ValueError(f"{name} of limits is {show_value(value)}: it should be {error}") from None
-        limits = cls(**fields_)
+        limits = cls(**values)
         if limits.opens and limits.until and limits.opens >= limits.until:
             raise ValueError(f"until of limits is {limits.until}: it should be later than opens, {limits.opens}")
         return limits
 
     def to_json(self) -> dict[str, Any]:
         """The limits that are given; `of` takes them again."""
-        values_ = {field_.name: getattr(self, field_.name) for field_ in fields(self)}
-        plain = {name: list(value) if isinstance(value, tuple) else value for name, value in values_.items()}
+        values_by_name = {member.name: getattr(self, member.name) for member in fields(self)}
+        plain = {name: list(value) if isinstance(value, tuple) else value for name, value in values_by_name.items()}
         plain["tenants"] = {name: list(values) for name, values in self.tenants.items()}
         return {name: value for name, value in plain.items() if value not in (None, "", {}) and value != _UNSET[name]}
 
@@ -129,12 +129,14 @@ def _names(value: Any) -> tuple[str, ...]:
 
 
 def _hosts(value: Any) -> tuple[str, ...]:
+    # An empty list is a limit too: loopback alone.
     return () if value in ([], ()) else _names(value)
 
 
 def _tenants(value: Any) -> dict[str, tuple[str, ...]]:
     if not isinstance(value, Mapping) or not value or not all(isinstance(name, str) and name for name in value):
         raise ValueError("patterns by header, as in {x-tenant: [test-*]}")
+    # Names of headers have no case (RFC 9110, section 5.1).
     return {name.lower(): _names(values) for name, values in value.items()}
 
 
@@ -264,6 +266,7 @@ class Guard:
         if not self.limits:
             return ""
         key = (occasion.target, occasion.request, occasion.attempt)
+        # Where it was asked, faults may be under way that this part knows nothing of.
         under_way = max(self.under_way, occasion.under_way)
         for limit in self.limits:
             if limit.at_once is not None and under_way >= limit.at_once:
@@ -296,5 +299,5 @@ class Guard:
 
 
 def _parse_moment(moment: str) -> datetime:
-    moment_ = datetime.fromisoformat(moment)
-    return moment_ if moment_.tzinfo else moment_.replace(tzinfo=UTC)
+    instant = datetime.fromisoformat(moment)
+    return instant if instant.tzinfo else instant.replace(tzinfo=UTC)

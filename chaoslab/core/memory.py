@@ -67,11 +67,11 @@ class TrialMemory:
 
     def decide(self, injections: Candidates, occasion: Occasion) -> Decisions:
         """The decision of each injection on this attempt, which is counted for those that hit."""
-        each_decides = [
+        decision_list = [
             candidate.decide(occasion, self.met.get(name) or self.met.setdefault(name, HitsSoFar(name)))
             for candidate, name in zip(injections, injections.names, strict=True)
         ]
-        decisions = Decisions(injections, each_decides)
+        decisions = Decisions(injections, decision_list)
         if decisions.hit:
             decisions, shadowed = self._within(injections, decisions, occasion)
             for name in shadowed:
@@ -93,10 +93,10 @@ class TrialMemory:
         }
         if not reasons:
             return decisions, []
-        decisions_ = [
+        limited_decisions = [
             SPARED if i.name in reasons else decision for i, decision in zip(injections, decisions, strict=True)
         ]
-        return Decisions(injections, decisions_), [name for name, reason in reasons.items() if reason == SHADOW]
+        return Decisions(injections, limited_decisions), [name for name, reason in reasons.items() if reason == SHADOW]
 
     def context(self, injection: str, elapsed_s: float, spent: Mapping[str, float]) -> TrialContext:
         """The context of a story of this injection."""

@@ -241,6 +241,7 @@ class Pipeline:
         return len(self._through) + sum([self._pipes[index].pieces for index in self._places()])
 
     def feed(self, timed: Timed) -> None:
+        # The usual lane has one toxic, whose chunks need not go through the chain.
         if len(self._pipes) == 1 and self._bent and timed[1].__class__ is bytes:
             self._pipes[0].feed(timed)
         else:

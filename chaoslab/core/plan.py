@@ -88,7 +88,7 @@ class Injection:
 
     def __getstate__(self) -> dict[str, Any]:
         """The fields alone: what is made of them is made again in another process."""
-        return {field_.name: getattr(self, field_.name) for field_ in fields(self)}
+        return {member.name: getattr(self, member.name) for member in fields(self)}
 
     @cached_property
     def layer(self) -> str:
@@ -131,10 +131,10 @@ class Injection:
     def by_name(self) -> dict[str, Trigger]:
         """Its triggers that can fail, by name. Raises LookupError: no such trigger. ValueError: one takes no such
         value."""
-        params_ = {**({"calls": self.calls} if self.calls else {}), **self.triggers}
+        values = {**({"calls": self.calls} if self.calls else {}), **self.triggers}
         if self.chance != 1:
-            params_["chance"] = self.chance
-        return {name: triggers.of(name, value, where=f" of '{self.name}'") for name, value in params_.items()}
+            values["chance"] = self.chance
+        return {name: triggers.of(name, value, where=f" of '{self.name}'") for name, value in values.items()}
 
     @cached_property
     def _lasting(self) -> Persistence | None:
@@ -144,17 +144,18 @@ class Injection:
     @cached_property
     def _ordered(self) -> tuple[tuple[Trigger, ...], tuple[Trigger, ...]]:
         """The triggers that say which attempts are concerned, and the others, cheap ones first."""
-        triggers_ = dict(self.by_name)
-        if "attempts" not in triggers_ and ("calls" in triggers_ or "every" in triggers_):
-            triggers_["attempts"] = Attempts((1,))
-        ordered = sorted(triggers_.values(), key=lambda trigger: trigger.order)
+        triggers_by_name = dict(self.by_name)
+        # A request that is named by its number is hit once, so its retries are spared unless attempts= says otherwise.
+        if "attempts" not in triggers_by_name and ("calls" in triggers_by_name or "every" in triggers_by_name):
+            triggers_by_name["attempts"] = Attempts((1,))
+        ordered = sorted(triggers_by_name.values(), key=lambda trigger: trigger.order)
         return tuple(t for t in ordered if t.place), tuple(t for t in ordered if not t.place)
 
     @cached_property
     def decide(self) -> Decide:
         """The injection's decision on an attempt, given its own hits so far."""
         places, begins = (
-            [trigger.holds for trigger in own_trigger if not trigger.spares] for own_trigger in self._ordered
+            [trigger.holds for trigger in trigger_group if not trigger.spares] for trigger_group in self._ordered
         )
         spares = [trigger.holds for trigger in self._ordered[1] if trigger.spares]
         lasts = self._lasting.lasts if self._lasting is not None else None
@@ -163,6 +164,7 @@ class Injection:
             for holds in places:
                 if not holds(occasion, hits):
                     return APART
+            # Before what says when it begins: a fault that goes on hits attempts at which it could not begin.
             if lasts is not None and hits.times and lasts(occasion, hits):
                 return LASTS
             for holds in begins:
@@ -192,15 +194,15 @@ class Injection:
         """
         layers = dict.fromkeys(load(choice.fault).layer for choice in self.choices)
         if len(layers) > 1:
-            trigger_ = ", ".join(f"{choice.fault} ({load(choice.fault).layer})" for choice in self.choices)
+            fault_names = ", ".join(f"{choice.fault} ({load(choice.fault).layer})" for choice in self.choices)
             raise ValueError(
-                f"'{self.name}' chooses between faults of several layers: {trigger_}; make one of each layer"
+                f"'{self.name}' chooses between faults of several layers: {fault_names}; make one of each layer"
             )
         for choice in self.choices:
             choice.made()
-        reason_ = self.by_name
-        for name, trigger in reason_.items():
-            reason = trigger.never({trigger_b: reason_[trigger_b] for trigger_b in reason_ if trigger_b != name})
+        triggers_by_name = self.by_name
+        for name, trigger in triggers_by_name.items():
+            reason = trigger.never({other: triggers_by_name[other] for other in triggers_by_name if other != name})
             if not reason and turns and (reason := trigger.beyond(turns)):
                 reason += f", and the conversation has {turns} turn{'s' if turns != 1 else ''}"
             if reason:
@@ -236,8 +238,8 @@ class Candidates(tuple[Injection, ...]):
     @cached_property
     def state(self) -> list[str]:
         """The names of the injections whose hits their triggers depend on."""
-        names_ = [i.name for i in self if any(name in i.triggers for name in STATE)]
-        return list(dict.fromkeys([*names_, *(i.by_name["after"].value for i in self if "after" in i.triggers)]))
+        own_names = [i.name for i in self if any(name in i.triggers for name in STATE)]
+        return list(dict.fromkeys([*own_names, *(i.by_name["after"].value for i in self if "after" in i.triggers)]))
 
 
 @dataclass(frozen=True)
@@ -260,6 +262,7 @@ class Plan:
         outermost first."""
         candidates = self._candidates.get((target, wire))
         if candidates is None:
+            # The wire last: it is the innermost layer.
             among = self._by_wire[False] + self._by_wire[True] if wire is None else self._by_wire[wire]
             candidates = self._candidates[target, wire] = Candidates(i for i in among if i.may_hit and i.covers(target))
         return candidates
@@ -270,6 +273,7 @@ class Plan:
 
     @cached_property
     def _by_wire(self) -> dict[bool, tuple[Injection, ...]]:
+        # Stable, so within a layer the plan's order stays.
         ordered = sorted(self.injections, key=lambda i: LAYERS.index(i.layer))
         return {wire: tuple(i for i in ordered if (i.layer == "wire") is wire) for wire in (True, False)}
 
@@ -294,18 +298,18 @@ class Plan:
     ) -> tuple[list[ActiveFault], list[str]]:
         """The faults of the wire that this call meets, in the plan's order, and the injections that were asked; without
         those that a refusal masks, and those that the guard holds back."""
-        occasion_: list[str] = []
-        hit: list[ActiveFault] = []
+        asked_names: list[str] = []
+        hits: list[ActiveFault] = []
         for injection in self.candidates(call.target, wire=True):
-            injections = occasion.of(injection.name)
-            decision = injection.decide(occasion, injections)
+            earlier_hits = occasion.of(injection.name)
+            decision = injection.decide(occasion, earlier_hits)
             if decision:
-                occasion_.append(injection.name)
+                asked_names.append(injection.name)
                 if decision in HITS and not (guard is not None and guard.refuses(injection.name, occasion)):
-                    hit.append(self.fault_for(injection, call, injections.first if decision == LASTS else None))
-        hits = together(hit)
-        masked = {active.injection for active in hit}.difference(active.injection for active in hits)
-        return hits, [name for name in occasion_ if name not in masked]
+                    hits.append(self.fault_for(injection, call, earlier_hits.first if decision == LASTS else None))
+        reachable = together(hits)
+        masked = {active.injection for active in hits}.difference(active.injection for active in reachable)
+        return reachable, [name for name in asked_names if name not in masked]
 
     def fault_for(self, injection: Injection, call: Call, first: tuple[str, int, int] | None = None) -> ActiveFault:
         """The fault with which an injection hits this call, all its chances drawn. `first`: the attempt (target,
@@ -313,8 +317,8 @@ class Plan:
         if injection.stands and first is None and "window_s" in injection.triggers:
             first = WINDOW if injection.by_name.get("persistence") is None else None
         dice = Dice(self.seed, call.trial, injection.name, *(first or (call.target, call.request, call.attempt)))
-        choice, *choices_ = injection.choices
-        if choices_:
+        choice, *others = injection.choices
+        if others:
             choice = dice("which").pick(injection.choices, [c.weight for c in injection.choices])
         fault = choice.made()
         with guarded(choice.fault, "draw"):
@@ -341,9 +345,10 @@ class Plan:
         check_cascades(self.injections)
 
     def to_json(self) -> dict[str, Any]:
+        # Without the limits, which asdict would take apart: they have a JSON of their own.
         plain = asdict(replace(self, limits=()))
         del plain["limits"]
-        return {**plain, "limits": [injection.to_json() for injection in self.limits]} if self.limits else plain
+        return {**plain, "limits": [limit.to_json() for limit in self.limits]} if self.limits else plain
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Plan:
@@ -377,6 +382,7 @@ def check_cascades(injections: Iterable[Injection]) -> None:
         if not names[cause].may_hit:
             raise ValueError(f"'{name}' can never hit: it is after '{cause}', whose chance is 0")
         visited, at = {name}, cause
+        # A circle without `name` ends this too; it is told at one of its own members.
         while at in waits and at not in visited:
             visited.add(at)
             at = waits[at]

@@ -94,6 +94,7 @@ class ServiceSpec:
 def fill(template: Any, arguments: Mapping[str, Any]) -> Any:
     """The template with each "$name" replaced by that argument. Keys whose argument is missing are left out."""
     if isinstance(template, str):
+        # The argument itself, so that a number stays one.
         return arguments[template[1:]] if template.startswith("$") else template
     if isinstance(template, Mapping):
         return {key: fill(value, arguments) for key, value in template.items() if not _missing(value, arguments)}

@@ -81,6 +81,7 @@ class Events:
         if not pending and 0 <= chunk.find(b"\n\n") == len(chunk) - 2 and b"\r" not in chunk:
             return [chunk]  # the usual case: a server sends event by event
         data, events, begin = pending + chunk, [], 0
+        # A blank line of four bytes may have begun in the last three of the bytes before.
         for end in _BLANK_LINE.finditer(data, max(0, len(pending) - 3)):
             events.append(data[begin : end.end()])
             begin = end.end()
@@ -112,6 +113,7 @@ _BLANK_LINE = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 
 def is_done(event: bytes) -> bool:
     """Tells if this is `data: [DONE]`, which ends the streams of OpenAI and Groq."""
+    # The length first: the pattern would look at every long event.
     return len(event) < 32 and _DONE.fullmatch(event) is not None
 
 
@@ -252,6 +254,7 @@ class Piped:
     def feed(self, chunk: bytes | None, now: float, *, broke: bool = False) -> None:
         """Takes in a part, or None for the end. `broke`: it ended too soon."""
         self._over = chunk is None
+        # What is left at the end passes too, though it is no whole event.
         for event in self._events.feed(chunk) if chunk is not None else filter(None, [self._events.rest]):
             self._line.feed(Timed(now, event))
         if self._over:
@@ -285,6 +288,7 @@ class FrameCutter:
     def feed(self, chunk: bytes) -> list[bytes]:
         """The frames that are complete with this part, in order."""
         data, frames = self.rest + chunk, list[bytes]()
+        # 4 at least: a stated length of 0 would never let this loop end.
         while len(data) >= 4 and len(data) >= (size := max(4, int.from_bytes(data[:4], "big"))):
             frames.append(data[:size])
             data = data[size:]
@@ -297,11 +301,11 @@ class FrameCutter:
 
 def frame(kind: str, value: Mapping[str, Any], *, exception: bool = False) -> bytes:
     """An event of this kind with JSON; `exception`: it is an error."""
-    kind_name, type_ = (":exception-type", "exception") if exception else (":event-type", "event")
-    fields = ((kind_name, kind), (":content-type", "application/json"), (":message-type", type_))
+    kind_name, message_type = (":exception-type", "exception") if exception else (":event-type", "event")
+    fields = ((kind_name, kind), (":content-type", "application/json"), (":message-type", message_type))
     headers = b"".join(
-        bytes([len(name)]) + name.encode() + b"\x07" + len(value_).to_bytes(2, "big") + value_.encode()
-        for name, value_ in fields
+        bytes([len(name)]) + name.encode() + b"\x07" + len(field_value).to_bytes(2, "big") + field_value.encode()
+        for name, field_value in fields
     )
     payload = json.dumps(value, ensure_ascii=False).encode()
     prelude = (_PRELUDE + len(headers) + len(payload) + 4).to_bytes(4, "big") + len(headers).to_bytes(4, "big")

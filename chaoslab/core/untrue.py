@@ -94,8 +94,10 @@ def _make_untrue(value: Any, severity: float, dice: Dice) -> Any:
 def make_other_number(value: Any, severity: float, dice: Dice) -> Any:
     """A number off by 1 % (`severity` 0) to ten times (1), at least by one of its last digit. Its sign stays."""
     share = 0.01 * 1000**severity
+    # Less by all of it, or more, would change the sign.
     less = share < 0.9 and dice("less").hits(0.5)
     if isinstance(value, int):
+        # In whole numbers, since a float would lose the digits of a large one.
         step = max(1, abs(value) * round(share * 1000) // 1000)
         return value - step if (less and value > 1) or value < 0 else value + step
     if isinstance(value, Decimal):
@@ -104,6 +106,7 @@ def make_other_number(value: Any, severity: float, dice: Dice) -> Any:
             return Decimal(0)
         digits_number = make_other_number(int("".join(map(str, digits))), severity, dice)
         return Decimal((sign, tuple(map(int, str(digits_number))), exponent))
+    # As many decimals as it had, so that it has the same form.
     decimals = len(repr(value).partition(".")[2]) if "e" not in repr(value) else 0
     number = round(value * (1 - share if less else 1 + share), decimals) if decimals else value * (1 + share)
     if number == value:
@@ -114,13 +117,14 @@ def make_other_number(value: Any, severity: float, dice: Dice) -> Any:
 def shift_moment(value: Any, days: int) -> Any:
     """A moment so many days later; a day the other way if the calendar ends before. Text, number or Python's own."""
     if isinstance(value, int):
+        # Milliseconds first: their numbers are above the lower bound of seconds too.
         per_second = next(unit for low, _, unit in reversed(EPOCHS) if low <= value)
         return value + days * 86_400 * per_second
-    for some in (days, -days):
+    for offset_days in (days, -days):
         with suppress(ValueError, OverflowError):
             if isinstance(value, date):
-                return value + timedelta(days=some)
-            return (date.fromisoformat(value[:10]) + timedelta(days=some)).isoformat() + value[10:]
+                return value + timedelta(days=offset_days)
+            return (date.fromisoformat(value[:10]) + timedelta(days=offset_days)).isoformat() + value[10:]
     return make_other_id(value, 0.0, Dice(days))
 
 
@@ -134,6 +138,7 @@ def make_other_id(text: str, severity: float, dice: Dice) -> str:
     characters = list(text)
     for n in chosen:
         c = text[n]
+        # Without l and o, which read like 1 and 0.
         among = "0123456789" if c.isdigit() else "abcdef" if hexadecimal else "abcdefghijkmnpqrstuvwxyz"
         replacement = dice("char", n).pick([character for character in among if character != c.lower()])
         characters[n] = replacement.upper() if c.isupper() else replacement
@@ -173,16 +178,19 @@ def make_other_word(text: str, severity: float, dice: Dice) -> str:
 def make_other_text(text: str, severity: float, dice: Dice) -> str:
     """A text with another number, day or word in it (`severity` 0), or with all of them others (1). One without any
     such says the contrary, or has other letters."""
-    words_ = [match for match in _WORD.finditer(text) if _tells(match[0])]
-    if not words_ and (verb := _VERB.search(text)):
+    word_matches = [match for match in _WORD.finditer(text) if _tells(match[0])]
+    if not word_matches and (verb := _VERB.search(text)):
         return f"{text[: verb.end()]} not{text[verb.end() :]}"
-    if not words_:
-        words_ = [match for match in _WORD.finditer(text) if len(match[0]) > 2] or list(_WORD.finditer(text))
-    if not words_:
+    if not word_matches:
+        word_matches = [match for match in _WORD.finditer(text) if len(match[0]) > 2] or list(_WORD.finditer(text))
+    if not word_matches:
         return f"{text} (no)"
-    count = max(1, round(severity * len(words_)))
-    first = int(dice("word").uniform() * len(words_))
-    chosen = sorted((words_[(first + n) % len(words_)] for n in range(count)), key=lambda match: -match.start())
+    count = max(1, round(severity * len(word_matches)))
+    first = int(dice("word").uniform() * len(word_matches))
+    # From the end, so that the positions before stay right.
+    chosen = sorted(
+        (word_matches[(first + n) % len(word_matches)] for n in range(count)), key=lambda match: -match.start()
+    )
     for match in chosen:
         new_word = _other_in_text(match[0], severity, dice("word", match.start()))
         text = text[: match.start()] + new_word + text[match.end() :]

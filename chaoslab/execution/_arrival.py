@@ -42,6 +42,7 @@ def describe_difference(fault: str, seed: int) -> str | None:
             continue  # a fault of streams has nothing to do with a whole answer
         was_compared = True
         fault_instance = kind(**next(event.params for _, event in trial.history.of(FaultScheduled)))
+        # The same request without the fault: a fault's page speaks of the bytes that would have come.
         undisturbed = b"".join(piece for _, piece in _read_pieces(_ask_service(content_type, form, [], seed))[0])
         pieces, ended_s, error = _read_pieces(trial)
         difference = fault_instance.unlike(Arrival(undisturbed, len(TEXTS) if form else 1, pieces, ended_s, error))
@@ -71,8 +72,10 @@ def _ask_service(content_type: str, form: str, faults: list[Injection], seed: in
         "check",
         faults=faults,
         seed=seed,
+        # Nothing is compared with it: another trial would only ask once more.
         twin=False,
         services={HOST: service},
+        # Ten times as long: only the client's own patience may end a wait, since the fault's page speaks of the client.
         deadline_s=10 * PATIENCE_S,
         settle_s=0,
     )
@@ -84,12 +87,16 @@ def _read_answer(_: str) -> str:
     """Asks once. Returns the pieces with their moments, the moment of the end, and its kind, as JSON."""
     began_s, pieces, error = system.monotonic(), list[tuple[float, str]](), None
     try:
+        # A bare socket, since an HTTP client would join the pieces and hide the moment of each.
         with socket.create_connection((HOST, 80), timeout=PATIENCE_S) as connection:
+            # Without "close" the service would keep the connection, and the end of its answer would never show as an
+            # end.
             connection.sendall(f"GET / HTTP/1.1\r\nHost: {HOST}\r\nConnection: close\r\n\r\n".encode())
             while piece := connection.recv(65536):
                 pieces.append((round(system.monotonic() - began_s, 6), piece.hex()))
     except TimeoutError:
         error = "timed_out"
+    # A bare socket has no other way to end early.
     except OSError:
         error = "reset"
     return json.dumps([pieces, round(system.monotonic() - began_s, 6), error])

@@ -37,6 +37,7 @@ class Confirmation:
         self.calm_drew = baseline.drew
         self.calm: list[Tried] = [*earlier]
         """The trials without faults, on other chance."""
+        # The calm trials first, since each contrast is made beside them.
         if baseline.drew:
             self._run_baselines(LOOKS[0])
 
@@ -46,6 +47,7 @@ class Confirmation:
 
     def contrast(self, failing: Tried) -> tuple[Contrast, list[Tried]]:
         """The contrast of a failure, and the trials with its faults. Without a trial: the time was over."""
+        # One more trial is enough where nothing but the faults decides; if it ends otherwise, something else decided.
         if not self.draws(failing):
             reruns = self._again([failing.variation], [self._number])
             if not reruns or fails_alike(reruns[0], failing):
@@ -61,6 +63,7 @@ class Confirmation:
                 sum(fails_alike(trial, failing) for trial in tried), len(tried),
                 sum(fails_alike(trial, failing) for trial in baselines), len(baselines),
             )  # fmt: skip
+            # Fewer trials than were asked for: the time of the search is over, and a further look would be as short.
             if contrast.over or len(tried) < look or len(baselines) < look:
                 break
         if not contrast.holds:  # it may be what happens by itself, now and then
@@ -99,6 +102,7 @@ def fails_alike(tried: Tried, failing: Tried) -> bool:
 
 def mark_survived(failing: Tried, reruns: Sequence[Tried]) -> Tried:
     """The result of a trial whose failure its faults did not bring about: that of an equal one which did not fail."""
+    # A void trial proves nothing, so it cannot stand for one that passed.
     passed = next((trial for trial in reruns if not trial.failed and not trial.void), None)
     survived = replace(failing, failed=False) if passed is None else passed
     return replace(survived, number=failing.number, by=failing.by)

@@ -50,6 +50,8 @@ CLOCK_FAULTS = frozenset({"clock_skew"})
 
 def _run_trial(agent: Callable[[str], str], cell: DeliveryCell, fault: Injection, **world: Any) -> Trial:
     arguments = RunArguments(
+        # The bounds on runaway agents are off, since a check makes thousands of calls on purpose; who is killed goes
+        # on.
         agent, "check", faults=[fault], seed=cell.seed, twin=False, timeout_s=TIMEOUT_S, deadline_s=SECONDS_MAX,
         calls_max=10**9, model_calls_max=10**9, settle_s=0, resume_with=agent, resumes=10**9, **world,
     )  # fmt: skip
@@ -139,13 +141,14 @@ def _make_agent(cell: DeliveryCell, calling: Callable[[Iterable[int]], None]) ->
     """An agent that makes the calls of a cell, by as many callers as its fault needs. One that is killed goes on with
     the next call."""
     callers = CALLERS.get(cell.fault, 1)
-    own = iter(range(cell.calls - (callers - 1) * (cell.calls // callers)))
+    remaining_numbers = iter(range(cell.calls - (callers - 1) * (cell.calls // callers)))
 
+    # All its lives share one iterator: an agent that was killed goes on with the next call, and repeats none.
     def agent(_: str) -> str:
         threads = [threading.Thread(target=calling, args=(range(cell.calls // callers),)) for _ in range(callers - 1)]
         for thread in threads:
             thread.start()
-        calling(own)
+        calling(remaining_numbers)
         for thread in threads:
             thread.join()
         return "done"
@@ -243,10 +246,12 @@ def _read_answer(connection: socket.socket) -> bool:
     head, _, body = data.partition(b"\r\n\r\n")
     fields = head.lower() + b"\r\n"
     length = _LENGTH.search(fields)
+    # An answer with neither ends with its connection (RFC 9112, 6.3), which cannot be used again.
     if length is None and b"\r\ntransfer-encoding: chunked" not in fields:
         while connection.recv(65536):
             pass
         return False
+    # Enough for an end of chunks: no body of the check holds these bytes itself.
     while len(body) < int(length[1]) if length else not body.endswith(b"0\r\n\r\n"):
         if not (received := connection.recv(65536)):
             return False

@@ -27,12 +27,15 @@ def render_test(trial: Trial, variation: Variation, name: str) -> str:
     argument_texts = [_render_value(arguments.agent, imports), _render_value(arguments.prompt, imports)]
     for option in fields(RunOptions):
         value = getattr(arguments, option.name)
+        # An empty option says the same as its default.
         if option.name not in NOT_ASKED and value != option.default and not (value in ((), [], {}) or value is None):
             argument_texts.append(f"{option.name}={_render_value(value, imports)}")
+    # The default seed is written out too, since the failure belongs to this seed.
     if arguments.seed == RunOptions.__dataclass_fields__["seed"].default:
         argument_texts.append(f"seed={arguments.seed}")
     if variation.order:
         argument_texts.append(
+            # The space keeps the brace of the set display from being read as an escaped brace of the f-string.
             f"order={ {moment: list(names) for moment, names in variation.order} }".replace("{ ", "{")
         )
     lines = ["import chaoslab as lab"]
@@ -83,6 +86,7 @@ def _render_value(value: Any, imports: dict[str, dict[str, None]]) -> str:
     for attribute in name.split("."):
         value_there = getattr(value_there, attribute, None)
     if not name:  # an object that a module holds under a name of its own
+        # Copies, since an import in another thread may add to either while it is read.
         module, name = next(
             (
                 (module, global_name)
@@ -93,6 +97,7 @@ def _render_value(value: Any, imports: dict[str, dict[str, None]]) -> str:
             ("", ""),
         )
         value_there = value if name else None
+    # A script is __main__ only while it runs: a test would import it under another name, and run it once more.
     if value_there is None or module == "__main__":
         raise ValueError(f"{show_value(value)} has no name that a test could import: define it in a module")
     imports.setdefault(module, {}).setdefault(name.partition(".")[0])

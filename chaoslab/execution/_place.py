@@ -83,6 +83,7 @@ class RealTimePlace:
 
     def pace(self, function: str) -> int:
         if system.monotonic() <= self.deadline and not self.late:
+            # 1: each call asks, because real time passes between any two of them.
             return 1
         self.late = self.late or f"{own_line()} calls {function} after the deadline of {self.deadline_s:g} s"
         raise SystemExit(self.late)

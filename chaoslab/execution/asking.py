@@ -48,11 +48,13 @@ class Model:
 
     def ask(self, messages: Messages) -> ModelReply:
         """Its reply. Raises Unjudged: there is none."""
+        # Loaded here: only a judge needs it, and its import takes a while.
         import httpx
 
         try:
             reply = httpx.post(
                 f"{self.url}/chat/completions",
+                # Temperature 0: the same answer should be judged alike in each run.
                 json={"model": self.name, "temperature": 0, "messages": messages},
                 headers={"Authorization": f"Bearer {self.key}"} if self.key else {},
                 timeout=TIMEOUT_S,
@@ -68,6 +70,7 @@ class Model:
         try:
             data = reply.json()
             text = data["choices"][0]["message"]["content"]
+        # RecursionError: json raises it for text that is only nested deeply enough.
         except (ValueError, LookupError, TypeError, RecursionError):
             raise Unjudged(f"the judge at {self.url} gave no chat completion: {line(reply.text, SHOWN_MAX)}") from None
         if not isinstance(text, str):
@@ -76,6 +79,8 @@ class Model:
         tokens = [
             usage.get(name) if isinstance(usage, dict) else None for name in ("prompt_tokens", "completion_tokens")
         ]
+        # type(), since isinstance takes true for an int; bounded, since a server may state any number, and it is summed
+        # up.
         tokens_in, tokens_out = (count if type(count) is int and 0 <= count <= 10**12 else None for count in tokens)
         is_known = tokens_in is not None and tokens_out is not None
         return ModelReply(

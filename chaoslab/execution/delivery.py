@@ -40,6 +40,7 @@ def plan_cells(faults: Sequence[str] = (), *, calls: int = CALLS, seed: int = 1)
     if repeated_fault := next((fault for fault in faults if faults.count(fault) > 1), None):
         raise LookupError(f"{repeated_fault} is named twice: name it once")
     return [
+        # At least one, since a tenth of a few calls rounds to none.
         DeliveryCell(fault, seam, chance, max(1, round(share * (min(calls, DEATHS) if _kills(fault) else calls))), seed)
         for fault in faults or names(GROUP)
         for seam in SEAMS
@@ -73,12 +74,14 @@ def fire_cell(cell: DeliveryCell) -> DeliveryCounts:
     if trial.error is not None:
         raise RuntimeError(f"{cell}: {trial.error!r}") from trial.error
     eligible, stages = 0, Counter[type[Event]]()
+    # The events alone: to make records of so many calls would only take time.
     for event in trial._events():
         if isinstance(event, CallFinished):
             eligible += len(event.rolled)
         elif isinstance(event, FaultEvent):
             stages[type(event)] += 1
     pieces = (
+        # Once a fault, where every call is hit, and at the seam that sends bytes.
         arrival.describe_difference(cell.fault, cell.seed) if (cell.seam, cell.chance) == ("service", 1.0) else None
     )
     scheduled, injected, witnessed = stages[FaultScheduled], stages[FaultInjected], stages[FaultWitnessed]

@@ -55,11 +55,14 @@ class CostEstimate:
         """The cost of `trials` trials in `jobs` processes. `sample`: None if nothing is known. `real`: a real model may
         be asked."""
         if sample is None:
+            # In virtual time no real model is asked, so that is known to be nothing.
             tokens = None if real else 0
             return cls(name, trials, None, tokens, None if real else 0.0, "", limit_usd, tuple(notes))
+        # More processes than processors end no sooner.
         at_once = max(1, min(jobs, trials, os.cpu_count() or 1))
         seconds = sample.once_s + sample.seconds * trials / at_once
         tokens, dollars = (sample.tokens, sample.dollars) if real else (0, 0.0)
+        # A share of the sample: its tokens and dollars are those of all its trials, its seconds those of one.
         share = trials / sample.trials
         return cls(
             name, trials, seconds, None if tokens is None else round(tokens * share),
@@ -101,6 +104,7 @@ def run_pilot(trials: Iterable[object]) -> Sample | None:
     times_s = [system.monotonic()]
     for _ in trials:
         times_s.append(system.monotonic())
+        # Two trials at least, since the first carries the imports and the trial without faults.
         if len(times_s) > PILOT or (len(times_s) > 2 and times_s[-1] - times_s[0] >= PILOT_S):
             break
     count = len(times_s) - 1
@@ -108,6 +112,7 @@ def run_pilot(trials: Iterable[object]) -> Sample | None:
         return None
     first_s = times_s[1] - times_s[0]
     each_s = (times_s[-1] - times_s[1]) / (count - 1) if count > 1 else first_s
+    # The first one may be the fastest by chance, and a beginning takes no negative time.
     return Sample(f"a pilot of {count} trial{'s' if count > 1 else ''}", count, each_s, max(0.0, first_s - each_s))
 
 
@@ -136,6 +141,7 @@ def find_earlier_sample(
             answers = [e for _, e in history.of(Usage)] + [e for _, e in history.of(UsageUnstated)]
             costs = [usage.cost_usd for usage in answers]
             tokens = sum(usage.prompt_tokens + usage.completion_tokens for usage in answers) if answers else None
+            # One answer of unknown price leaves the sum unknown: a part of it would be read as the whole.
             dollars = sum(filter(None, costs)) if answers and None not in costs else None
             source = f"the {count} trial{'s' if count > 1 else ''} of {folder}"
             return Sample(source, count, each_s, tokens=tokens, dollars=dollars)

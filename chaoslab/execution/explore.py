@@ -278,6 +278,7 @@ class _Explorer:
         """The latter: the trials of strategies that were run."""
         recalled = journal.recalled if journal else []
         self.recalled = {tried.variation.key: tried for tried in recalled if tried.by != BY}
+        # By their number too: reruns of one variation differ by their chance alone.
         self._recalled_reruns = defaultdict[tuple[str, int], list[Tried]](list)
         for tried in recalled:
             if tried.by == BY:
@@ -288,6 +289,7 @@ class _Explorer:
         self.known = Known(calm, probes, seed=arguments.seed, patience_s=arguments.timeout_s)
         self._by = arguments.by or (("singles",) if arguments.world != "virtual" else strategies.ORDER)
         if arguments.world != "virtual":
+            # In real time each delay is waited for: twice the timeout is on its other side, and enough.
             self.known.longest_s = 2 * arguments.timeout_s
         else:
             self._learn_timeouts()
@@ -307,6 +309,7 @@ class _Explorer:
         (calm,) = self._run([Variation()], BASELINE)
         if not calm.failed:
             return calm, []
+        # On other chance where it draws; else the same once more, which something outside of the lab may decide.
         numbers = [self.trials.number + (n if calm.drew else 0) for n in range(1, LOOKS[0])]
         attempts = [calm, *self._rerun([Variation()] * len(numbers), numbers)]
         if (passed := next((tried for tried in attempts if not tried.failed), None)) is None:
@@ -402,6 +405,7 @@ class _Explorer:
                     self._journal.add(tried, trial)
                 yield tried
         finally:
+            # Else workers would go on with trials that they were handed ahead, which nobody takes.
             ran.close()
 
     def late(self, share: float = 1.0) -> bool:
@@ -423,6 +427,7 @@ class _Explorer:
             self.contrasts[tried.variation.key] = contrast
             self._causes += [tried] if contrast.holds else []
             return
+        # One that fails without faults too is told as such (`Confirmation.by_itself`).
         if not contrast.calm_failed:
             self.unconfirmed.append(Unconfirmed(tried, contrast))
         self.known.add(mark_survived(tried, reruns))
@@ -442,6 +447,7 @@ class _Explorer:
         """These trials; none if the time is over. Those of an earlier exploration are not run again."""
         results: list[Tried | None] = []
         for variation, number in zip(variations, numbers, strict=True):
+            # In the order in which they were run.
             recalled = self._recalled_reruns[variation.key, number]
             results.append(recalled.pop(0) if recalled else None)
         todo = [n for n, result in enumerate(results) if result is None]
@@ -566,6 +572,8 @@ def _shrink_group(explorer: _Explorer, group: Sequence[Tried]) -> Shrunk:
     fails = LikenessTest(explorer.trials, smallest, confirmation, tried_so_far, late=explorer.late)
     result = shrink_to_smallest(fails, smallest, moments)
     if result.tried.variation.key != smallest.variation.key:
+        # Shrinking looked for equal failures, which chance may have made: the smaller cause is told from noise as the
+        # larger one was.
         smaller, _ = confirmation.contrast(result.tried)
         if smaller.trials and not smaller.holds:
             result = Shrunk(smallest, result.reruns, minimal=False)
@@ -593,6 +601,7 @@ class LikenessTest:
         self._told: dict[str, bool] = {}
         self._least = 1
         if self._other_numbers:
+            # Half of them, rounded up.
             self._least = max(1, -(-self._count(failing.variation, LOOKS[0]) // 2))
             self._told[failing.variation.key] = True
 
@@ -611,6 +620,7 @@ class LikenessTest:
         count, failing_trial = 0, None
         numbers = [self._failing.chance, *self._other_numbers]
         for n, number in enumerate(numbers):
+            # No more trials than decide it: enough of them failed alike, or too few are left.
             if count >= count_max or count + len(numbers) - n < self._least:
                 break
             tried = self.cache.get(variation.key) if not n else None
@@ -628,6 +638,7 @@ class LikenessTest:
 def shrink_to_smallest(fails: LikenessTest, failing: Tried, moments: Sequence[Sequence[str]]) -> Shrunk:
     """The smallest trial that fails alike. `moments`: the calls of each moment, in the order of asking."""
     smallest = _drive_search(shrinking.run_passes(failing.variation, moments), fails)
+    # Not minimal if time ran out: then a variation that was never tried counted as one that does not fail.
     minimal = not any(fails(variation) for variation in shrinking.drop_each_part(smallest)) and fails.complete
     return Shrunk(fails.cache[smallest.key], fails.reruns, minimal)
 
@@ -666,7 +677,9 @@ def shrink(trial: Trial, *, accept: Sequence[str] = GOOD) -> FoundFailure:
     )
     prompt, called = failure.prompt or arguments.prompt, {site.target for site in failure.tried.sites}
     needed = {name: _select_called(getattr(arguments, name), called) for name in ("tools", "reads")}
+    # NoBaseline: without a function that it never calls in this trial the agent may not even begin.
     with suppress(NoBaseline), open_session(replace(arguments, prompt=prompt, **needed), fails=fails) as trials:
+        # Trials are numbered from 1 in their keys, from 0 in a session.
         trials.number = trial.number - 1
         ((tried, smallest_trial),) = trials.tried([failure.variation], "shrink")
         if tried.failed and tried.kind == failure.tried.kind:
@@ -686,6 +699,7 @@ def shorten_prompt(
 ) -> FoundFailure:
     """The failure with fewer turns of its conversation, or fewer sentences of its prompt, as far as it fails alike.
     `open_prompt_session`: the session of a prompt, which has a trial without faults of its own."""
+    # From the beginning again: what was needed before may not be any more.
     while True:
         for shorter in _iterate_shorter(prompt):
             try:
@@ -727,6 +741,7 @@ def _shrink_trial(trials: SearchSession, trial: Trial) -> FoundFailure:
             f"it does not happen again with its faults stated one by one: {rerun.outcome}, {rerun.why}, and it was "
             f"{expected.outcome}, {expected.why}"
         )
+    # What is a swap shows only beside the order of asking, which a trial without swaps tells.
     ((asking_order, _),) = trials.tried([Variation(order=())], "orders") if variation.order else ((None, None),)
     ((baseline, _),) = trials.tried([Variation()], BASELINE)
     confirmation = Confirmation(trials, baseline)

@@ -135,7 +135,9 @@ class SearchSession:
         each varies, if it is another."""
         trial_numbers = numbers or itertools.repeat(self.number)
         varied_trials = [
-            VariedTrial(variation, limits, number) for variation, number in zip(variations, trial_numbers, strict=False)
+            # Not strict, since repeat() has no end.
+            VariedTrial(variation, limits, number)
+            for variation, number in zip(variations, trial_numbers, strict=False)
         ]
         with closing(self._executor(len(varied_trials)).map(self._run, varied_trials)) as trial_results:
             for varied_trial, result in zip(varied_trials, trial_results, strict=True):
@@ -159,6 +161,7 @@ class SearchSession:
     def one_by_one(self) -> Iterator[None]:
         """A context for many trials of which each is chosen by the one before: what they need is made ready once."""
         usual = self._alone
+        # Only work that is opened in this process is worth keeping open: a child keeps its own.
         if not isinstance(usual, InProcess):
             yield
             return
@@ -244,6 +247,7 @@ def _list_calls(history: History, lines: Sequence[str]) -> Iterator[Made]:
     ends: dict[tuple[str, int, int], events.CallFinished] = {}
     for _, call_end in history.of(events.CallFinished):
         ends.setdefault((call_end.target, call_end.request, call_end.attempt), call_end)
+    # One line was noted at each start of a call, so the two are in step.
     effects, line = 0, iter(lines)
     attempts_with_effects = {(event.target, event.request, event.attempt) for _, event in history.of(events.Effect)}
     for event in (record.event for record in history.records):
@@ -298,6 +302,7 @@ def open_session(
     if spec.sequential:
         raise ValueError("a budget in dollars counts over a whole run, and the trials of a search have no order")
     limit_s = spec.limit_s
+    # A run with isolate= makes a child for each trial by itself.
     alone = make_child_executor(1, limit_s, at_once=False) if in_child and not spec.options.isolate else executor(1)
     within_s = limit_s if in_child and (jobs > 1 or not spec.options.isolate) else None
     with ExitStack() as stack:

@@ -54,6 +54,7 @@ class SearchJournal:
             run_folder.make_latest()
             self.folder = run_folder.folder
             self._book = self._stack.enter_context(write_run(spec, 0, run_folder.folder))
+            # What goes on may be broken off once more, so this folder alone has to hold all that was tried.
             for tried in self.recalled:
                 self._note(tried)
 
@@ -63,6 +64,7 @@ class SearchJournal:
         if self.folder is None:
             return ""
         key = self._key()
+        # Variations share the number of the trial that they vary, and with it a key; in a log each needs its own.
         buffered = [event._replace(trial=key) for event in trial._result.kept]
         buffered.append(
             BufferedEvent.of(buffered[0].writer, buffered[-1].t, key, VariationTried(tried=tried.to_json()))
@@ -99,6 +101,7 @@ def _recall_tried(spec: _ExploredRun, folder: Path) -> list[Tried]:
         raise ValueError(f"{folder} holds a run that is no exploration")
     own_start = spec.started(0)
     name = next(iter(history.records)).run
+    # Part by part, since the run's name, a hash of them all, would not say which one differs.
     for field_name, recorded, current in (
         ("seed", started.seed, own_start.seed),
         ("agent", started.model, own_start.model),

@@ -61,6 +61,7 @@ class ModelJudge(Judge):
 
     def reply(self, question: Question) -> JudgeReply:
         question_messages = build_messages(question)
+        # A judge that is down would make each question wait for its timeout.
         if self._silent >= SILENT_MAX:
             text = f"it was not asked, since the judge at {self._model.url} gave no reply {SILENT_MAX} times"
             return self._made(question, error=text)
@@ -140,6 +141,7 @@ def add_opinions(trials: Generator[T, None, None], judge: Judge | None) -> Gener
         for trial in trials:
             for question in collect_questions(trial.history).values():
                 reply = replies.get(question.key)
+                # Without a reply it is asked again, since the judge may be up by now.
                 if reply is None or not is_answered(reply):
                     reply = replies[question.key] = judge.reply(question)
                     if trial.folder is not None:
@@ -180,5 +182,6 @@ class PendingJudging:
         kept."""
         for key, question in self.open.items():
             reply = self.replies[key] = judge.reply(question)
+            # Before it is given, since it may have cost money.
             append_reply(self.folder, OPINIONS, **vars(reply))
             yield reply

@@ -38,6 +38,7 @@ def write_run(run: NamedRun, trials: int, folder: Path, *, keep: str = "all") ->
         try:
             yield book
             reason = "done"
+        # Both are the end of a caller who has seen enough, and no fault of the run.
         except (KeyboardInterrupt, GeneratorExit):
             reason = "interrupted"
             raise
@@ -73,8 +74,10 @@ def run_trials(
 
     def specs() -> Iterator[TrialSpec]:
         for number in range(trials) if isinstance(trials, int) else trials:
+            # Only where trials go one after the other is this the sum of all before it.
             yield TrialSpec(number, spent_usd if run.sequential else 0.0)
 
+    # Absolute, since an agent may change the directory of the process that looks into it.
     steered_run = run if book is None else SteeredRun(run, book.folder.absolute())
     with closing(executor.map(steered_run, specs())) as trial_results:
         for result in trial_results:
@@ -87,6 +90,7 @@ def run_trials(
             finally:  # whoever takes it may rule that it did not end well
                 if book is not None and book.keep != "all":
                     buffered = result.kept
+                    # What landed after the answer lies behind the trial's own seconds.
                     seconds = max([result.seconds, *(event.t for event in buffered)])
                     if not result.wanted and result.outcome in ENDED_WELL:
                         buffered = drop_story(buffered)

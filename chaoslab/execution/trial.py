@@ -77,6 +77,7 @@ class Trial:
         """Lets go of the trial's events, for whoever holds many trials. The verdict and what it met stay; there is no
         story any more."""
         self._result = SimpleNamespace(verdict=self.verdict, met=self.met, warnings=self._result.warnings)
+        # The history, which `cached_property` keeps under its name, would hold all events.
         vars(self).pop("history", None)
 
     @property
@@ -110,6 +111,7 @@ class Trial:
     def verdict(self) -> Verdict:
         """The outcome, the reason for it, and a text for each harm."""
         verdict_there: Verdict | None = getattr(self._result, "verdict", None)
+        # The verdict that came with the result was reached where the trial ran, without the judge.
         return verdict_there if verdict_there is not None and self.opinion is None else judge(self.history, self.key)
 
     @property
@@ -147,6 +149,7 @@ class Trial:
         warnings = (f"warning: {warning}\n" for warning in self.warnings)
         return clean("".join([show.render_stories(self.history), *warnings]))
 
+    # Else `assert trial` would pass whatever came of it.
     def __bool__(self) -> NoReturn:
         raise TypeError("a Trial is neither true nor false: ask trial.ok, or trial.outcome")
 
@@ -219,6 +222,7 @@ def run(arguments: RunArguments) -> Trial:
     """
     (trial,) = run_numbered(arguments, range(1))
     for message in describe_idle(trial.history, trial.plan.injections) if trial.calls_known else ():
+        # 3: the line that called `run`, behind `takes_arguments`.
         warnings.warn(message, NothingHit, stacklevel=3)
     return trial
 

@@ -44,6 +44,7 @@ class _Row:
     __slots__ = ("_trial", "_verdict", "key", "seconds")
 
     def __init__(self, trial: TakenTrial) -> None:
+        # Weak, so that a table keeps no trial with all its events.
         self._trial = weakref.ref(trial)
         self._verdict: Verdict | None = None
         self.key, self.seconds = trial.key, trial.seconds
@@ -52,6 +53,7 @@ class _Row:
         """Keeps the verdict if the trial was judged."""
         trial = self._trial()
         if trial is not None:
+            # Not `trial.verdict`, which would judge it now.
             self._verdict = vars(trial).get("verdict")
 
     @property
@@ -90,6 +92,7 @@ class Trials(Iterator[T]):
     def __next__(self) -> T:
         last = self._later or self._rows
         if last:
+            # The trial before is let go with this one, so it is known now if somebody judged it.
             last[-1].keep()
         trial = next(self._trials)
         while self._later and self._later[0].settled:

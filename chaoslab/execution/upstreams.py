@@ -56,6 +56,7 @@ def check_hosts(plan: Plan, routes: Mapping[str, GatewayRoute]) -> None:
     """Checks that the faults of a plan with limits hit loopback alone, or the hosts that these name. Raises ValueError:
     one would hit another."""
     allowed = hosts_allowed(plan.limits)
+    # In the shadow nothing is hit, whatever the host.
     if allowed is None or any(limit.shadow for limit in plan.limits):
         return
     for injection in plan.injections:
@@ -127,6 +128,7 @@ def provider_variables(routes: Mapping[str, GatewayRoute], url: Callable[[str], 
 def bypass_proxy(environment: Mapping[str, str]) -> dict[str, str]:
     """The variables by which programs ask this machine without a proxy, since the gateway is on it."""
     exceptions = {name: environment.get(name, "") for name in ("NO_PROXY", "no_proxy")}
+    # In addition: what the user has excepted stays so.
     return {name: ",".join(filter(None, (hosts, "127.0.0.1,localhost"))) for name, hosts in exceptions.items()}
 
 
@@ -136,6 +138,7 @@ def _open_listener(port: int, instead: str) -> socket.socket:
         # Else a port whose last connections have just been closed counts as taken for a while.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("127.0.0.1", port))
+        # More than the 128 of Python's default, since parallel calls of an agent connect at once.
         listener.listen(1024)
     except OSError as error:
         listener.close()

@@ -190,6 +190,7 @@ class Lab:
         seam = self.seam = HttpSeam(
             plan=run.plan,
             targets=targets,
+            # Each trial brings lanes of its own (`renew`).
             lanes=cast(Any, None),
             log=self._logs["info"],
             clock=system,
@@ -198,6 +199,7 @@ class Lab:
             ways=InProcessTransports(),
         )
         client = httpx.AsyncClient(transport=seam, timeout=None)
+        # Not httpx's own 5 s: the seam keeps the deadline of each target.
         toolbox = Toolbox(client, targets, services, config, chosen, self._logs["info"], system)
         graph = assembly.graph(chosen, targets[MODEL].url, client, toolbox)
         return Session(
@@ -258,6 +260,7 @@ class Lab:
             await seam.aclose()
 
         try:
+            # As if it had hung here: it did, in a process that was ended.
             if spec.stopped:
                 raise Hung(spec.stopped, [])
             world.run_async(main)
@@ -316,6 +319,8 @@ class Twins:
         if key not in self._known:
             baseline = self._run_baseline(prompt_number - 1, run)
             if baseline.twin is not None and not prompt.stated:
+                # Another trial of the prompt: what differs in it depends on the trial, and is no part of a right
+                # effect.
                 second_effects = (
                     self._run_baseline(prompt_number - 1 + len(run.prompts), run).effects if baseline.effects else []
                 )

@@ -64,6 +64,7 @@ def build_grid(words: Sequence[str]) -> list[GridCell]:
 
 def _split_values(name: str, text: str) -> list[str]:
     """The values of a setting: the text itself where it is one, else its parts."""
+    # The whole text first, since a value may hold commas itself, as that of TOXICS does.
     try:
         Settings().override({name: text})
     except SettingError:
@@ -109,6 +110,7 @@ def _find_complete_runs(cells: Sequence[GridCell], prompts: Sequence[Any], logs:
         if started is None or canonical(started.asked) != prompts_text:
             continue
         cell = cells_by_settings.get(canonical(_result_settings(started.settings)))
+        # Absent is no other code: a container holds only what it runs.
         is_same_code = all(started.code.get(name) in (code[name], provenance.ABSENT) for name in provenance.OWN)
         if cell is not None and cell not in complete_runs and is_same_code and _is_done(folder):
             complete_runs[cell] = folder

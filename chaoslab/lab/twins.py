@@ -81,6 +81,7 @@ class _TwinCache:
             try:
                 (self.known[number],) = self.child.result(LIMIT_S)[0].of_it()
             except (TooLong, Died):
+                # A child that hung or died makes no more twins, so the prompts that are left have none.
                 self.known = dict.fromkeys(range(self.prompts)) | self.known
             if len(self.known) == self.prompts:
                 self.child.end()

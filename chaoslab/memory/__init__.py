@@ -37,5 +37,6 @@ class _Room(ModuleType):
         note(logs, agent, text, **learnt)
 
 
+# A module can be called only if its class has __call__.
 sys.modules[__name__].__class__ = _Room
 memory = cast(_Room, sys.modules[__name__])

@@ -40,6 +40,7 @@ class Component:
         """The component of the rows of a place, in the order of the runs."""
         tallies: dict[str, Tally] = {}
         for row in rows:
+            # Taken out and put back, so that the last revision stands last.
             tallies[row.revision] = tallies.pop(row.revision, Tally()) + row
         *earlier, (revision, now) = tallies.items()
         latest_rows = [row for row in rows if row.revision == revision]
@@ -103,6 +104,7 @@ def find_relations(newest: Sequence[tuple[Place, Sequence[Experiment]]]) -> Iter
         tested = sorted((_sign_test(*counts[:2]), pair) for pair, counts in pairs.items() if counts[3])
         corrected, worst = dict[tuple[str, str, str], float](), 0.0
         for rank, (chance, pair) in enumerate(tested):
+            # Holm's correction: never below that of a smaller chance.
             worst = max(worst, chance * (len(tested) - rank))
             corrected[pair] = worst
         for pair, (lost, regained, all_, drew) in sorted(pairs.items()):
@@ -144,6 +146,6 @@ def write_lessons(
         yield f"{fault} at {target}, {kind}, was {finding}{suffix}"
     elif component.joint_bad:
         yield f"with {fault} at {target}, {kind}, {component.joint_bad} of {component.joint} trials ended badly, each with other faults too"  # noqa: E501
-    for name, range_ in ranges:
-        if range_.safe is not None or range_.unsafe is not None:
-            yield f"{name} of {fault} at {target}, {kind}: {range_.in_words(in_s=name.endswith('_s'))}"
+    for name, dose_range in ranges:
+        if dose_range.safe is not None or dose_range.unsafe is not None:
+            yield f"{name} of {fault} at {target}, {kind}: {dose_range.in_words(in_s=name.endswith('_s'))}"

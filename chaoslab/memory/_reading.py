@@ -81,6 +81,7 @@ def digest_run(folder: Path) -> str:
     """The key of a run: a digest of the bytes of its logs, and of what was ruled and said of it. A run of virtual time
     that is done twice has one key. Raises OSError: a file cannot be read."""
     digest = hashlib.blake2b(digest_size=12)
+    # What is ruled, judged or noted later makes other rows of the same logs, so it belongs to the key.
     for path in [*log_files(folder), *sorted(folder.glob("*.jsonl"))]:
         with files.open_regular(path) as file:
             digest.update(path.name.encode() + b"\0")
@@ -118,6 +119,7 @@ class _RunReader:
         self.stated, self.running = False, False
 
     def take(self, history: History) -> None:
+        # Trials that ended well have no lines then, so each fault would look as if it always broke the agent.
         if events.StoryLeftOut in history.kinds:
             raise LookupError(
                 f"{self.folder} lacks the stories of trials that ended well (keep='failed'): add one with all"
@@ -136,6 +138,7 @@ class _RunReader:
         held_back = {record.trial for record, _ in history.of(events.FaultHeldBack)}
         for record, event in history.of(events.VariationTried):
             injections = event.tried["variation"]["injections"]
+            # A limit that held the fault back says nothing of whether the fault can be met.
             if len(injections) == 1 and not event.tried["met"] and record.trial not in held_back:
                 (choice, *_), (target, *_) = injections[0]["choices"], injections[0]["targets"]
                 self.unmet[Cell.of(target, choice["fault"], choice["params"], kind_of(injections[0]))] += 1
@@ -174,6 +177,7 @@ class _RunReader:
             called[record.trial].add(call.target)
         dropped = history.given_up
         for record, finished_call, at in history.placed(events.CallFinished):
+            # A call that its caller gave up, as the loser of two hedged requests, neither failed nor succeeded.
             if not finished_call.ok and at not in dropped:
                 failed[record.trial].add(finished_call.target)
         usage_sums: dict[str | None, list[float]] = defaultdict(lambda: [0, 0.0])
@@ -225,6 +229,7 @@ class _RunReader:
         subject = (started.model if started is not None else "") or scenario
         begin = runs.find_start(self.folder) or datetime.fromtimestamp(self.folder.stat().st_mtime, UTC)
         world = started.world if started is not None else ""
+        # The number of trials is known at the end alone.
         targets = {name: replace(knowledge, trials=trials) for name, knowledge in self.targets.items()}
         return RunRead(
             digest_run(self.folder), self.name, self.folder, begin, world, subject, scenario,

@@ -258,6 +258,7 @@ def _run_plan(
             if not proposed.proposals:
                 plan.ended = "nothing more is left to try" + (" under this risk" if proposed.too_risky else "")
                 break
+            # Without a command: it is run here and now.
             (entry,) = _build_entries(plan.evidence, proposed, {"share": question.share}, lambda *_: "")
             cell = entry.proposal.cell
             within = (entry.design.within,)
@@ -270,10 +271,12 @@ def _run_plan(
             rulings.add(journal.add(tried, trial), TrialRuling(state, (tried.why,) if tried.failed else ()))
             void = tried.void or not tried.met
             plan.done.append(RunProposal(cell, tried, entry.proposal.prediction, void, hold_limit))
+            # Held back by a limit, it taught nothing of the agent.
             if not hold_limit:
                 facts = replace(_make_facts(tried, cell, baseline, trial), judged=not void)
                 plan.evidence.add(make_experiment(plan.subject, cell, [facts], revision=plan.evidence.revision))
             dose_range = plan.evidence.range(cell)
+            # A cell with a dose stays until its edge is known: another dose of it is the next question.
             if cell.dose is None or void or dose_range.next in (None, cell.dose):
                 remaining[:] = [entry_left for entry_left in remaining if replace(entry_left, dose=cell.dose) != cell]
             if tell is not None:
@@ -357,6 +360,7 @@ def predict_run(store: Memory, folder: Path) -> RunPrediction:
     """The predictions for the trials of a run that there is, by what each met, from all other runs, beside what came.
     Raises LookupError: the folder holds no run of this lab; one line."""
     run = read(folder)
+    # The run's own rows are left out, else it would foretell itself.
     chances = Chances(store.evidence(run.subject, revision=run.revision, without=[run.key]))
     judged = [item for item in run.trials if item.judged]
     predictions = {cells: chances.predict(cells) for cells in {item.met for item in judged}}

@@ -31,7 +31,7 @@ from chaoslab.search.planning.similar import find_similar
 if TYPE_CHECKING:
     import pandas as pd
 
-FILE, NOTES, VERSION, APPLICATION = "memory.db", "notes.jsonl", 2, 0x63686C62
+FILE, NOTES, VERSION, APPLICATION = "memory.db", "notes.jsonl", 2, 0x63686C62  # the letters "chlb"
 PATIENCE_S = 10.0
 """The longest wait for another process that holds the file, in seconds."""
 OLD = ".old"
@@ -147,10 +147,13 @@ class Memory:
         """A connection whose changes are kept whole or not at all. Raises Busy: it cannot be used now. Unusable: it is
         damaged."""
         try:
+            # The connection's own context commits or rolls back, and closes nothing.
             with closing(sqlite3.connect(self.path, timeout=PATIENCE_S)) as db, db:
+                # SQLite heeds foreign keys only where a connection asks for it.
                 db.execute("PRAGMA foreign_keys = ON")
                 yield db
         except sqlite3.DatabaseError as error:
+            # The low byte is the code itself; the others tell more of it.
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in _CORRUPT:
                 raise Unusable(f"{self.path}: it is damaged ({error}); {self._again}") from None
             raise Busy(f"{self.path}: it cannot be used now ({error}); it stays as it is: try again later") from None
@@ -443,14 +446,16 @@ def _render_json(value: Mapping[str, Any]) -> str:
 
 
 def _iterate_experiments(db: sqlite3.Connection) -> Iterator[Experiment]:
-    return (each for _, each in _iterate_keyed(db))
+    return (experiment for _, experiment in _iterate_keyed(db))
 
 
 def _iterate_keyed(db: sqlite3.Connection, subject: str = "") -> Iterator[tuple[str, Experiment]]:
     """The experiments that count, each with the key of its run, in the order of the runs. `subject`: of one alone."""
+    # Many rows hold the same texts.
     parsed, affected, cell = cache(json.loads), cache(_parse_affected), cache(_parse_cell)
     columns = ", ".join(f"experiments.{name}" for name in COLUMNS)
     query = f"SELECT key, subject, world, revision, {columns} FROM experiments JOIN runs ON run = key"
+    # By length too: of runs that began within one second, the one with -10 behind its name comes after -9.
     query += f" WHERE state = '{KNOWN}' AND :subject IN ('', subject) ORDER BY began, length(folder), folder"
     for key, row_subject, world, revision, target, fault, kind, params, dose, *rest in db.execute(
         query, {"subject": subject}

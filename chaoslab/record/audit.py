@@ -21,6 +21,7 @@ class Audit:
     def __init__(self, path: Path, *, why: str = "", by: str = "", clock: Clock = system) -> None:
         """Opens the file. Raises OSError: it cannot be written."""
         self._path, self._clock, self.run = path, clock, ""
+        # Unbuffered, so that a line is with the system before its fault acts.
         self._file = path.open("ab", buffering=0)
         self._said: dict[str, Any] = {
             "by": by or f"{_user()}@{socket.gethostname()}", "pid": os.getpid(), "why": why
@@ -37,6 +38,7 @@ class Audit:
         line = {"ts": iso(self._clock.utc()), "what": action, **of_event, **at, **self._said, "run": self.run}
         data = json.dumps(line, ensure_ascii=False, default=str).encode() + b"\n"
         try:
+            # A raw file may take a part without an error, as on a disk that is almost full.
             if self._file.write(data) != len(data):
                 raise OSError(0, "it is full")
         except OSError as error:

@@ -113,6 +113,7 @@ def follow(folder: Path, *, clock: Clock = system, poll_s: float = POLL_S) -> It
     with Follower(folder) as follower:
         heard_s = clock.monotonic()
         while True:
+            # Asked before the read, since what was written in between comes with the next one only.
             ended = follower.ended
             records = follower.new()
             yield from records

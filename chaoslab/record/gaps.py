@@ -111,6 +111,7 @@ def read_ends(folder: Path) -> dict[str, int]:
     except files.Unreadable:
         named = None
     if isinstance(named, list):
+        # A name with a slash would lead out of the folder.
         ends = {f"{writer}.log": 0 for writer in named if isinstance(writer, str) and "/" not in writer}
     path = folder / f"{MAIN}.log"
     end = last_of(path) if path.is_file() else None

@@ -35,6 +35,7 @@ def is_written(folder: Path) -> bool:
         return False
     with suppress(OSError), open_regular(path) as log:
         try:
+            # Shared, so that two who ask do not take each other for the writer.
             fcntl.flock(log, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return True

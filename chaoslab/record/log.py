@@ -51,6 +51,7 @@ class Log:
         self._masker = Masker()
         self.hide(secrets)
         self._seq = _mend(self.path)
+        # Unbuffered: a killed process loses nothing that it had logged.
         self._file = self.path.open("ab", buffering=0)
         self._number = self._file.fileno()
         if writer == MAIN:
@@ -66,6 +67,7 @@ class Log:
             ts, t = iso(self._clock.utc()), round(self._clock.monotonic() - self._origin, 6)
             line = spell(ts, t, self._run, trial, self._writer, self._seq + 1, self.masked(event))
             self._write(line)
+            # Only now that it is there: a number without its line would be a gap.
             self._seq += 1
 
     @property
@@ -75,9 +77,9 @@ class Log:
 
     def hide(self, secrets: Iterable[str]) -> None:
         """Masks these too in every line from now on, and in what this process prints."""
-        if secrets_ := {*secrets}:
-            self._masker.hide(secrets_)
-            printed.hide(secrets_)
+        if new_secrets := {*secrets}:
+            self._masker.hide(new_secrets)
+            printed.hide(new_secrets)
 
     def masked(self, event: Event) -> str:
         """The text of `encode_event` without secrets."""
@@ -102,17 +104,19 @@ class Log:
 
     def _append(self, line: bytes) -> None:
         file = self._number
-        line_ = os.fstat(file)
+        status = os.fstat(file)
         if self._torn:
             raise OSError(errno.EIO, "its last line is cut")
-        if not line_.st_nlink:  # the system would take each line, but no file would show it
+        if not status.st_nlink:  # the system would take each line, but no file would show it
             raise FileNotFoundError(errno.ENOENT, "it was deleted")
         try:
+            # The system may take a part, as just before a disk is full.
             while line:
                 line = line[os.write(file, line) :]
         except BaseException:
+            # A part of a line may be there: it is taken back, so that nobody reads half of one.
             self._torn = True
-            os.ftruncate(file, line_.st_size)
+            os.ftruncate(file, status.st_size)
             self._torn = False
             raise
 
@@ -266,6 +270,7 @@ def _texts_of(
     whose: str | None = None
     for writer, since_s, trial, text, _ in events_:
         seqs[writer] = seq = seqs.get(writer, 0) + 1
+        # Many events of a trial have one moment in virtual time, and share the beginning of their lines.
         if (
             since_s != at_s or writer != run_text or trial != whose
         ):  # many events of a trial have one moment in virtual time

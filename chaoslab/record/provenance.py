@@ -31,9 +31,10 @@ def code() -> dict[str, str]:
 def revision(folder: Path | None = None) -> str:
     """The commit of the Git work tree around the folder (by default the current one), in 12 hex digits; empty if there
     is none or it cannot be read. What is changed and not committed is not told."""
-    git_dir = (folder or Path()).absolute()
+    start_folder = (folder or Path()).absolute()
     git = next(
-        (git_folder / ".git" for git_folder in (git_dir, *git_dir.parents) if (git_folder / ".git").exists()), None
+        (git_folder / ".git" for git_folder in (start_folder, *start_folder.parents) if (git_folder / ".git").exists()),
+        None,
     )
     try:
         commit = _head(git) if git is not None else ""
@@ -62,6 +63,7 @@ def digest_changes(root: Path, but: Path | None) -> str:
         return subprocess.run(command, cwd=root, check=True, stdin=subprocess.DEVNULL, capture_output=True).stdout
 
     try:
+        # --no-ext-diff: a user's own program for differences prints what it likes.
         patch = ask_git("diff", "--no-ext-diff", "--binary", "HEAD")
         # Python's alone: an agent may lie in a new file, while logs and reports, which each run adds to, are no change.
         for name in ask_git("ls-files", "-z", "--others", "--exclude-standard").split(b"\0"):
@@ -80,6 +82,7 @@ def _head(git: Path) -> str:
     if not name:
         return kind
     common = git / (git / "commondir").read_text().strip() if (git / "commondir").is_file() else git
+    # Git's own order: a ref in a file of its own is newer than a packed one.
     for git_folder in (git / name, common / name):
         if git_folder.is_file():
             return git_folder.read_text().strip()
@@ -89,12 +92,12 @@ def _head(git: Path) -> str:
 
 def changed(recorded: dict[str, str], now: dict[str, str]) -> list[str]:
     """The differences in words: "agent has changed", "langchain is 1.4.8, was 1.4.7"."""
-    command = []
+    lines = []
     for name in sorted(recorded.keys() | now.keys()):
         was, is_now = recorded.get(name, ABSENT), now.get(name, ABSENT)
         if was != is_now and not (name in OWN and was == ABSENT):  # each container holds only what it runs
-            command.append(f"{name} has changed" if name in OWN else f"{name} is {is_now}, was {was}")
-    return command
+            lines.append(f"{name} has changed" if name in OWN else f"{name} is {is_now}, was {was}")
+    return lines
 
 
 def digest_of(name: str) -> str:
@@ -103,16 +106,20 @@ def digest_of(name: str) -> str:
     spec = find_spec(name if name == PACKAGE else f"{PACKAGE}.{name}")
     if spec is None or not spec.submodule_search_locations:
         return ABSENT
-    digest_, places = hashlib.blake2b(digest_size=6), list[tuple[list[str], str]]()
+    hasher, places = hashlib.blake2b(digest_size=6), list[tuple[list[str], str]]()
     root = spec.submodule_search_locations[0]
     for folder, inner, files in os.walk(root):  # a Path each would take as long again
-        path_ = [chunk for chunk in folder.removeprefix(root).split(os.sep) if chunk]
-        inner[:] = [name for name in inner if name != "__pycache__" and (path_ or name not in PARTS)]
-        places += (([*path_, name], f"{folder}{os.sep}{name}") for name in files if name.endswith((".py", ".json")))
+        folder_parts = [chunk for chunk in folder.removeprefix(root).split(os.sep) if chunk]
+        inner[:] = [name for name in inner if name != "__pycache__" and (folder_parts or name not in PARTS)]
+        places += (
+            ([*folder_parts, name], f"{folder}{os.sep}{name}") for name in files if name.endswith((".py", ".json"))
+        )
+    # Sorted, since os.walk has the order of the file system.
     for parts, path in sorted(places):
         with open(path, "rb") as file:
-            digest_.update("/".join(parts).encode() + b"\0" + file.read() + b"\0")
-    return digest_.hexdigest()
+            # A zero byte behind each, so that text which moves from one file into the next is a change.
+            hasher.update("/".join(parts).encode() + b"\0" + file.read() + b"\0")
+    return hasher.hexdigest()
 
 
 def _version(package: str) -> str:

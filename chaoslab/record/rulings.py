@@ -74,19 +74,19 @@ class Rulings:
         by_trial: dict[str, TrialRuling] = {}
         cut: list[int] = []
         for number, data in enumerate(lines_of(path), 1):
-            rulings_ = _object(data)
-            state = _state(rulings_.get("state"))
-            if isinstance(rulings_.get("scenario"), str):
-                head = rulings_
+            fields = _object(data)
+            state = _state(fields.get("state"))
+            if isinstance(fields.get("scenario"), str):
+                head = fields
             elif state is None:
                 cut.append(number)
-            elif "trial" in rulings_:
-                reasons = _texts(rulings_.get("reasons"))
-                by_trial[str(rulings_["trial"])] = TrialRuling(
-                    state, reasons, _text(rulings_.get("again")), rulings_.get("harm") is True
+            elif "trial" in fields:
+                reasons = _texts(fields.get("reasons"))
+                by_trial[str(fields["trial"])] = TrialRuling(
+                    state, reasons, _text(fields.get("again")), fields.get("harm") is True
                 )
             else:
-                end = rulings_
+                end = fields
         return cls(
             scenario=_text(head.get("scenario")), asked=_texts(head.get("asked")),
             trials=trials if isinstance(trials := head.get("trials"), int) else 0, by_trial=by_trial,
@@ -116,17 +116,17 @@ class RulingsFile:
         self._write(state=state, why=reason)
 
     def _write(self, **fields: Any) -> None:
-        line_ = {name: value for name, value in fields.items() if value}
+        stated_fields = {name: value for name, value in fields.items() if value}
         with (self.folder / FILE).open("ab") as file:
-            file.write(json.dumps(line_, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n")
+            file.write(json.dumps(stated_fields, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n")
 
 
 def _object(data: bytes) -> dict[str, Any]:
     try:
-        value_ = json.loads(data)
+        value = json.loads(data)
     except (ValueError, RecursionError):
         return {}
-    return value_ if isinstance(value_, dict) else {}
+    return value if isinstance(value, dict) else {}
 
 
 def _state(value: Any) -> RulingState | None:

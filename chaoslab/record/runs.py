@@ -63,6 +63,7 @@ class Run:
         if folder:
             _make_named(logs, folder)
         else:
+            # mkdir decides: of two runs that begin within one second, the second takes the next name.
             for folder in _names_from(clock):
                 with contextlib.suppress(FileExistsError):
                     (logs / folder).mkdir()
@@ -92,6 +93,7 @@ class Run:
 
     def make_latest(self) -> None:
         """Points `logs/latest` to this run, which has begun."""
+        # A link cannot be made over another; one that is renamed takes its place in one step.
         newest = self.folder.with_name(f".latest-{self.folder.name}")
         newest.symlink_to(self.folder.name)
         newest.replace(self.folder.with_name("latest"))

@@ -154,6 +154,7 @@ def started_of(folder: Path) -> RunStarted | None:
 
 def obey(folder: Path, *, clock: Clock = system) -> None:
     """Waits while the run is asked to. Raises KeyboardInterrupt: the run is asked to stop."""
+    # The very object: no file is there, or none that can be read.
     while (now := RunSteering.read(folder)) is not NOTHING:
         if now.stop:
             raise KeyboardInterrupt

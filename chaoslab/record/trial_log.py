@@ -41,11 +41,12 @@ class _Spelt(NamedTuple):
     def of(cls, events_: Sequence[BufferedEvent]) -> _Spelt:
         if not events_:
             return cls((), "", {})
-        _, times, _, texts_, _ = zip(*events_, strict=True)
-        moving = {n: text for n, text in enumerate(texts_) if isinstance(text, Event)}
-        texts = [*texts_]
+        _, times, _, event_texts, _ = zip(*events_, strict=True)
+        moving = {n: text for n, text in enumerate(event_texts) if isinstance(text, Event)}
+        texts = [*event_texts]
         for n in moving:
             texts[n] = ""
+        # Each is a line of JSON, which has no line feed in it.
         return cls(times, "\n".join(texts), moving)
 
     def of_trial(self, trial: str) -> list[BufferedEvent]:

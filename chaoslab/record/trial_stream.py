@@ -86,8 +86,8 @@ class TrialStream:
 
     def _whole(self, records: Iterable[Record]) -> Iterator[History]:
         """The records, cut where no trial is under way."""
-        records_: list[Record] = []
-        trials_: set[str] = set()
+        batch: list[Record] = []
+        batch_trials: set[str] = set()
         past: set[str] = set()
         under_way: set[str | None] = set()
         last = ""
@@ -99,22 +99,22 @@ class TrialStream:
                         under_way.add(None)  # its parts are joined by number, and no event tells its end
                 else:
                     if kind is PromptStarted:
-                        if len(records_) >= self._least and not under_way:
-                            yield self._history(records_, until=record.t)
-                            past |= trials_
-                            records_, trials_ = [], set()
+                        if len(batch) >= self._least and not under_way:
+                            yield self._history(batch, until=record.t)
+                            past |= batch_trials
+                            batch, batch_trials = [], set()
                         under_way.add(trial)
                     elif kind is PromptFinished:
                         under_way.discard(trial)
-                    if trial not in trials_:
+                    if trial not in batch_trials:
                         if trial in past:
                             raise Unordered(f"trial {trial} goes on after others began")
-                        trials_.add(trial)
+                        batch_trials.add(trial)
                         if kind not in _MARKS:
                             under_way.add(trial)  # its beginning is lost, so a gap far behind may be one of its own
                     last = trial
-            records_.append(record)
-        yield self._history(records_, until=inf)
+            batch.append(record)
+        yield self._history(batch, until=inf)
 
     def _history(self, records: list[Record], *, until: float) -> History:
         history = History(records, ordered=True, running=self.running, spoken=self._kept.spoken, gaps=self._gaps)
@@ -132,11 +132,11 @@ def stories(folder: Path, trials: Collection[str | None]) -> History:
 
 
 def _stories(parts: Iterable[History], trials: Collection[str | None]) -> History:
-    records_, torn, spoken = list[Record](), dict[str, str](), SILENT
-    for history_ in parts:
-        records_ += [record for record in history_ if record.trial in trials]
-        torn |= {trial: gap for trial, gap in history_.torn.items() if trial in trials}
-        spoken = history_.spoken
-    history = History(records_, ordered=True, spoken=spoken)
+    chosen_records, torn, spoken = list[Record](), dict[str, str](), SILENT
+    for part in parts:
+        chosen_records += [record for record in part if record.trial in trials]
+        torn |= {trial: gap for trial, gap in part.torn.items() if trial in trials}
+        spoken = part.spoken
+    history = History(chosen_records, ordered=True, spoken=spoken)
     history.torn = torn  # only the whole run tells which trials a gap touches
     return history

@@ -318,4 +318,5 @@ def as_text(value: Any) -> str:
         return f"{value:g}"
     if isinstance(value, str):
         return value
+    # A setting of several values is as long as it likes; a digest still tells two runs apart.
     return digest(value)[:6] if isinstance(value, dict) else json.dumps(value, ensure_ascii=False, default=str)

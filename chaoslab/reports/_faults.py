@@ -29,6 +29,7 @@ class MetFault:
         """A trial's faults, each by the index of the record that witnessed it, or else of its latest stage."""
         faults: dict[Place, MetFault] = {}
         numbers: dict[Place, int] = {}
+        # By attempt, since the end of a call has neither the fault nor the injection in it.
         ended: dict[tuple[str, int, int], events.CallFinished] = {}
         disturbed: dict[tuple[str, int, int], events.CallDisturbed] = {}
         for number, event in enumerate(record.event for record in records):
@@ -40,6 +41,7 @@ class MetFault:
                 case _ if isinstance(event, events.Stage):
                     key = (event.fault, event.injection, event.target, event.request, event.attempt)
                     fault = faults.setdefault(key, cls())
+                    # Once witnessed it keeps the place of its witness, whatever stage follows.
                     if not fault.witnessed:
                         numbers[key] = number
                     fault.stages.append(event)
@@ -54,6 +56,7 @@ class MetFault:
     def in_words(self) -> str:
         """The fault in one line; a fault that nobody witnessed stands out, with the reason."""
         stage = self.stages[0]
+        # An injection that is named after its fault and target says nothing more.
         source = "" if stage.injection.startswith(f"{stage.fault} on ") else f" ({stage.injection})"
         head = f"{stage.target} {stage.request}.{stage.attempt} {stage.fault}{source}"
         if witness := self.witnessed:

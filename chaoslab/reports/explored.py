@@ -24,6 +24,7 @@ ENDINGS = (".html", ".json")
 UNTRIED, PLACES, SOURCE = 5, 4, 80
 """The most kinds of untried cells, and the most further lines of one cause, that the terminal shows; the most
 characters of a line."""
+# Two reasons that differ only in a number or a quoted name are of one kind.
 _NUMBER = re.compile(r"'[^']*'|\"[^\"]*\"|\d[\d.,:]*")
 
 
@@ -42,6 +43,7 @@ def render_text(exploration: Any, *, every: bool = False) -> str:
     if exploration.unnoticeable:
         unnoticeable_text = f"{count(len(exploration.unnoticeable), 'fault')} that no agent can notice"
         lines.append(f"{unnoticeable_text} changed what was done or said")
+        # Only counted: no agent can notice these, so they are no failures of it.
         lines += [f"  {_render_way(item)}" for item in exploration.unnoticeable if every]
     lines += [f"map: {map_.in_words().removeprefix(ended)}", f"in order: {_describe_orders(map_)}"]
     if every:
@@ -56,6 +58,7 @@ def _render_cause(n: int, failure: Any, command: str, *, every: bool) -> list[st
     """A root cause, for the terminal."""
     first, *other_places = failure.places or [""]
     lines = [f"{n}. {failure.outcome.upper()}: {make_one_line(failure.suffered, WIDTH + 60)}"]
+    # Without a colon it is no line of a file.
     if ":" in first:
         also_text = f"; also {', '.join(other_places[:PLACES])}" if other_places else ""
         also_text += f" and {len(other_places) - PLACES} more" if len(other_places) > PLACES else ""
@@ -94,6 +97,7 @@ def _describe_orders(map_: Map) -> str:
 
 def paint(text_: str) -> str:
     """The text with colours for a terminal: what failed is red, what ended well is green."""
+    # The bad outcomes are in capitals; what begins a line with a number is a cause.
     text_ = re.sub(r"\b\d+ [A-Z_]{4,}\b|(?m:^\d+\. \w+)", rf"{RED}\g<0>{PLAIN}", text_)
     return re.sub(r"\b\d+ (correct|degraded)\b", rf"{GREEN}\g<0>{PLAIN}", text_)
 
@@ -116,6 +120,7 @@ def _render_outcomes(map_: Map, row: MapRow) -> str:
 
 def _render_untried(map_: Map, *, every: bool) -> list[str]:
     """The cells that were not tried, or of which nothing can be said: each, or the number of each kind."""
+    # A fault that does not fit a call is no gap.
     untried = [cell for cell in map_.untried if not cell.why.startswith("not applicable")]
     lines = [f"not tried, or nothing can be said: {len(untried)}"] if untried else []
     if every:
@@ -132,6 +137,7 @@ def _render_untried(map_: Map, *, every: bool) -> list[str]:
 def save_map(exploration: Any, path: Path) -> None:
     """Writes the map as a page (.html) or as data (.json). Raises ValueError: the name ends otherwise. OSError: it
     cannot be written."""
+    # Loaded here: the terminal's text needs neither Jinja nor the formats.
     from chaoslab.reports.formats import write_file
 
     if path.suffix not in ENDINGS:

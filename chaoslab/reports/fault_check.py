@@ -83,6 +83,7 @@ def render_foot(results: Sequence[DeliveryCounts]) -> tuple[str, bool]:
         f"{fault} was never injected at a {seam}" for fault, seam in seams if (fault, seam) not in injected_pairs
     ]
     without_seam = [fault for fault in faults if all(fault != name for name, _ in seams)]
+    # Some faults need a process or a protocol that the check has not.
     elsewhere = [fault for fault in without_seam if alone(fault)]
     missing += [f"{fault} has no seam" for fault in without_seam if fault not in elsewhere or not delivered]
     lines = wrap(

@@ -28,6 +28,7 @@ def render_catalogue() -> str:
     """All faults, a line each, by family. No fault of the lab's own is imported: its file's first line is read."""
     families: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
     for name, module in sorted(bundled(GROUP).items()):
+        # Importing every fault for a line of each would take longer than all the rest.
         families[module.split(".")[-2]].append((name, _read_subject(module)))
     families[OTHERS] = [(name, _describe_installed(name)) for name in installed(GROUP)]
     width = max(len(name) for entries in families.values() for name, _ in entries)
@@ -49,6 +50,7 @@ def catalogue_data(chosen_names: Sequence[str]) -> list[dict[str, Any]]:
         try:
             fault = load(name)
         except LookupError as error:
+            # With names, the user wants to know why one is of no use; in a list the others count.
             if chosen_names:
                 raise
             rows.append({"fault": name, "family": family, "error": str(error.args[0])})
@@ -74,6 +76,7 @@ def _read_subject(module: str) -> str:
     """The first line of a module's docstring."""
     spec = find_spec(module)
     assert spec is not None
+    # Files of a package always have an origin; the assertions are for the type checker.
     assert spec.origin is not None
     docstring = ast.get_docstring(ast.parse(Path(spec.origin).read_text(encoding="utf-8"))) or ""
     return docstring.partition("\n\n")[0].replace("\n", " ")
@@ -134,6 +137,7 @@ def describe_parameter(fault: type[Fault], parameter_field: Field[Any]) -> str:
     """A parameter with its kind, bounds, unit and default, in words."""
     hint = get_type_hints(fault)[parameter_field.name]
     kind = " or ".join(map(repr, get_args(hint))) if get_origin(hint) is Literal else hint.__name__
+    # The longest end that fits: `_kb_s` ends in `_s` too.
     unit_suffix = max(
         (unit_suffix for unit_suffix in UNITS if parameter_field.name.endswith(unit_suffix)), key=len, default=""
     )

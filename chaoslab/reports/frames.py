@@ -107,6 +107,7 @@ class Frames:
         """The tables of the log's lines, all made in one reading."""
         try:
             return self._read([self._source] if isinstance(self._source, History) else TrialStream(self._source))
+        # A log whose trials do not stand in order cannot be read trial by trial: it is held as a whole.
         except Unordered:
             return self._read([self.history])
 
@@ -177,7 +178,9 @@ class Joined(Frames):
         self._each: list[tuple[str, Callable[[str], pd.DataFrame]]] = []
         for run in runs:
             name_counts[run.name] += 1
+            # As the list of runs does: two runs of one name would be one line in a chart.
             suffix = f" ({name_counts[run.name]})" if name_counts[run.name] > 1 else ""
+            # Read now, so that of each run these tables alone are held.
             tables = {table: Section.of(partial(run._table, table)) for table in only}
             self._each.append((suffix, partial(_read_kept, tables) if only else run._table))
 
@@ -242,6 +245,7 @@ class Columns:
     def frame(self) -> pd.DataFrame:
         import pandas as pd
 
+        # With the dtype of each column, also of an empty one: pandas would guess another in each run.
         return pd.DataFrame({column: pd.array(self.values[column], dtype=dtype) for column, dtype in self._of.items()})
 
 
@@ -254,6 +258,7 @@ def _as_numbers(texts_series: pd.Series) -> Any:
         numbers = [None if text is None else float(text) for text in texts]
     except ValueError:
         return pd.array(texts, dtype="string")
+    # Only if each reads as its text: 1e3 or 007 would not come back.
     same = all(number is None or f"{number:g}" == text for number, text in zip(numbers, texts, strict=True))
     return pd.array(numbers, dtype="Float64") if same else pd.array(texts, dtype="string")
 
@@ -291,12 +296,14 @@ def _trial_rows(history: History, judged: Mapping[str, Verdict], *, usage: bool)
 
 def _sum_by_trial(history: History, *, usage: bool) -> Mapping[str | None, dict[str, Any]]:
     """The sums of each trial."""
+    # Without usage a missing number is not 0.
     empty_row = {"calls": 0, "faults": 0, "effects": 0, **({"tokens": 0, "cost_usd": 0.0} if usage else {})}
     sums_by_trial: dict[str | None, dict[str, Any]] = defaultdict(empty_row.copy)
     kinds = {"calls": events.CallStarted, "faults": events.FaultWitnessed, "effects": events.Effect}
     for name, kind in kinds.items():
         for record, _ in history.of(kind):
             sums_by_trial[record.trial][name] += 1
+    # A trial whose story was left out has its sums in that line alone.
     for record, story in history.of(events.StoryLeftOut):
         fault_count = sum(sum(counts.values()) for counts in story.met.values())
         sums_by_trial[record.trial] |= {"calls": sum(story.calls.values()), "faults": fault_count}
@@ -304,6 +311,7 @@ def _sum_by_trial(history: History, *, usage: bool) -> Mapping[str | None, dict[
         sums = sums_by_trial[record.trial]
         cost_before = sums["cost_usd"]
         sums["tokens"] += used.prompt_tokens + used.completion_tokens
+        # One answer without a price: the sum is not known.
         sums["cost_usd"] = None if cost_before is None or used.cost_usd is None else cost_before + used.cost_usd
     return sums_by_trial
 
@@ -332,6 +340,7 @@ def _call_rows(history: History) -> Iterator[dict[str, Any]]:
     fault_names: dict[Place, list[str]] = {}
     for _, fault, place in history.placed(events.FaultWitnessed):
         fault_names.setdefault(place, []).append(fault.fault)
+    # A log that was cut has ends without a beginning, too.
     for place in {**starts, **ends}:
         start, (ended, end) = starts.get(place), ends.get(place, (None, None))
         record, call = start or ends[place]
@@ -352,6 +361,7 @@ def _call_rows(history: History) -> Iterator[dict[str, Any]]:
             "cause": cause,
             "via": None if end is None else end.via,
             "bytes": None if end is None else end.bytes,
+            # Empty and not missing: the attempt met none.
             "faults": ", ".join(fault_names.get(place, [])),
             "first_token_s": None if end is None else end.first_byte_s,
             "last_token_s": None if end is None else end.last_byte_s,
@@ -376,6 +386,7 @@ def _fault_rows(history: History) -> Iterator[dict[str, Any]]:
             "injected": key in injected,
             "witnessed": key in evidence,
             "evidence": evidence.get(key),
+            # Sorted, so that equal parameters are equal texts.
             "params": json.dumps(event.params, ensure_ascii=False, sort_keys=True),
         }
 
@@ -401,7 +412,10 @@ def _usage_rows(history: History) -> Iterator[dict[str, Any]]:
 def _incident_rows(history: History) -> Iterator[dict[str, Any]]:
     known_trials = {*history.trials}  # a cut log has faults of trials that it lacks
     for incident in (
-        candidate for candidate in find_incidents(history) if not known_trials or candidate.trial in known_trials
+        # A log without any beginning of a trial keeps all of its incidents.
+        candidate
+        for candidate in find_incidents(history)
+        if not known_trials or candidate.trial in known_trials
     ):
         yield {
             "trial": incident.trial, "target": incident.target, "request": incident.request, "fault": incident.fault,
@@ -434,6 +448,7 @@ def summarize_run(report: RunReport) -> dict[str, Any]:
     if not success.unknown:
         ended, done = success.value.ended, success.value.done
         row |= {"judged": ended.judged, "well": ended.well, "open": ended.open}
+        # A digest of each prompt: its words may be as long as they like, and runs of other prompts are compared.
         row["prompts"] = json.dumps(
             {digest(prompt)[:8]: prompt_counts for prompt, prompt_counts in success.value.prompts.items()}
         )
@@ -461,10 +476,13 @@ def recovery_corners(report: RunReport) -> list[dict[str, Any]]:
     corners: list[dict[str, Any]] = [{"seconds": 0.0, "share": 1.0, "low": 1.0, "high": 1.0, "open": False}]
     for step in curve.steps:
         level = {"share": step.share, "low": step.interval.low, "high": step.interval.high}
+        # Two corners a step: the curve goes straight on, then down.
         corners += [corners[-1] | {"seconds": step.at_s}, corners[-1] | {"seconds": step.at_s} | level]
+    # It ends at the longest time that was observed.
     if curve.horizon_s > corners[-1]["seconds"]:
         corners.append(corners[-1] | {"seconds": curve.horizon_s})
     for cut_s in sorted({cut_incident.duration_s for cut_incident in incident_list if cut_incident.censored}):
+        # The level that the curve has there: an open one is no corner.
         last_corner = next(corner for corner in reversed(corners) if corner["seconds"] <= cut_s and not corner["open"])
         corners.append({"seconds": cut_s, "share": last_corner["share"], "open": True})
     return sorted(corners, key=itemgetter("seconds"))
@@ -483,11 +501,13 @@ def _matrix_rows(report: RunReport) -> Iterable[Row]:
             "bad": cell.bad.count, "judged": cell.bad.total, **vars(cell.bad.interval),
         }  # fmt: skip
         worst = None if cell.worst is None else str(cell.worst)
+        # None first: the cell's own `bad` is an object, which no table holds.
         yield {**vars(cell), "state": str(cell.state), "bad": None, **figures, "worst": worst}
 
 
 def _figure_rows(report: RunReport) -> Iterable[Row]:
     if report.started or report.trials:
+        # A history without lines: figures need the report alone.
         for row in Contents.of(History([]), where=report.name, report=report).figures:
             yield {name: None if value == "" else value for name, value in row.items()}
 
@@ -530,6 +550,8 @@ def _plan_follows_settings(plan: Mapping[str, Any], settings: Mapping[str, Any])
 
     try:
         expected_plan = from_settings(Settings.from_shown(settings, where="a log")).to_json()
+        # By digest: read back from JSON, a tuple is a list.
         return digest(expected_plan) == digest(dict(plan))
+    # A plan of a newer or older checkout may not fit its settings any more.
     except (SettingError, TypeError, ValueError):
         return False

@@ -88,6 +88,7 @@ def rule(
         parts.append(_rule_on_correct(gate.min_correct, judged))
     if gate.fail_on:
         parts.append(_rule_on_outcomes(gate, judged))
+    # A part that proves nothing has not failed, and has not passed either.
     missed = not all(part.passed or part.code == PROVES_NOTHING for part in parts)
     open_parts = any(part.code == PROVES_NOTHING for part in parts)
     code = GATE_FAILED if missed else PROVES_NOTHING if unproven or open_parts else 0

@@ -26,6 +26,7 @@ def write_index(logs: Path) -> Path:
     runs = list(list_runs(logs))
     by_name: dict[str, list[RunLine]] = {}
     for run in runs:
+        # Runs at another level of chaos are no trend.
         level = f", level {run.level:g}" if run.level else ""
         by_name.setdefault((line(run.name, NAME) or "other runs") + level, []).append(run)
     groups = [

@@ -45,6 +45,7 @@ def level_in(run: RunStarted | None) -> float | None:
     if not chances:
         return 0.0
     level = round(10 * fmean(chances), 3)
+    # Chances that differ are of a plan by hand, and of no level.
     return level if all(math.isclose(chance_of(level), chance, abs_tol=NEAR) for chance in chances) else None
 
 
@@ -53,6 +54,7 @@ def rate_well(runs: Iterable[Run]) -> Rate | None:
     counts: dict[str, tuple[int, int]] = {}
     for run in runs:
         for prompt, (well, judged) in json.loads(run.get("prompts", "{}")).items():
+            # Trials of a prompt are added up over the runs, since the prompt is the unit of the interval.
             so_far = counts.get(prompt, (0, 0))
             counts[prompt] = so_far[0] + well, so_far[1] + judged
     return rate_shares([*counts.values()])

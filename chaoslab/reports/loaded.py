@@ -52,6 +52,7 @@ class SeveralRuns(Joined, Loaded):
     """Several runs from their logs."""
 
     def _figures(self, _name: str, /) -> tuple[Mapping[str, Figure], Collection[str]]:
+        # Drawing needs matplotlib, and a run's tables do not.
         from chaoslab.reports.charts import overlay
 
         figures = overlay(self)

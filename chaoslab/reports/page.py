@@ -28,10 +28,16 @@ WHY, NAMED = 220, 3
 
 def wrap(text: str, *, indent: str = "", longest: int = 2000) -> list[str]:
     """The text in lines that fit; those after the first are indented by two more columns."""
+    # Before wrapping: a text of a megabyte would be wrapped whole.
     text_in_line = " ".join(text.split())
     text_in_line = text_in_line if len(text_in_line) <= longest else text_in_line[: longest - 1] + "…"
     return textwrap.wrap(
-        text_in_line, WIDTH, initial_indent=indent, subsequent_indent=f"{indent}  ", break_on_hyphens=False
+        # A hyphen is part of names, which must stay one word.
+        text_in_line,
+        WIDTH,
+        initial_indent=indent,
+        subsequent_indent=f"{indent}  ",
+        break_on_hyphens=False,
     )
 
 
@@ -46,9 +52,11 @@ def render_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[s
     right-aligned. Columns for which there is no room follow in a second table."""
     widths = [max(len(row[n]) for row in [header, *rows]) for n in range(len(header))]
     if sum(widths) + 2 * (len(widths) - 1) > WIDTH:
+        # First the heads of the columns give way: the figures must not.
         longest_words = [max(map(len, name.split()), default=0) for name in header]
         widths[1:] = [max(longest_words[n], *(len(row[n]) for row in rows), 0) for n in range(1, len(header))]
     columns_fitting = len(widths)
+    # Two columns at least, or a table would never end.
     while columns_fitting > 2 and NAME_LEAST + sum(widths[1:columns_fitting]) + 2 * (columns_fitting - 1) > WIDTH:
         columns_fitting -= 1
     widths = widths[:columns_fitting]
@@ -71,6 +79,7 @@ def render_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[s
         name, *name_lines = _wrap_name(names.get(row[0], row[0]), widths[0])
         lines.append("  ".join([name.ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip())
         lines += name_lines
+    # The rest as a table of its own, with the names again.
     remaining = [[row[0], *row[columns_fitting:]] for row in (header, *rows)]
     return lines + (render_table(remaining[0], remaining[1:]) if remaining[0][1:] else [])
 
@@ -79,6 +88,7 @@ def _tell_names_apart(names: Sequence[str], width: int) -> dict[str, str]:
     """The names with a word for which there is no room. Of several such words, each is cut where it differs."""
     room_by_name = {name: width - len(_indent_of(name)) for name in names if len(name) > width}
     long_words = sorted({word for name, room in room_by_name.items() for word in name.split() if len(word) > room})
+    # One word alone is cut at its end without being mistaken for another.
     if len(long_words) < 2:
         return {}
     short = shorten_apart(long_words, min(room_by_name.values()))
@@ -102,6 +112,7 @@ def _wrap_name(name: str, width: int) -> list[str]:
 
 def format_percent(value: float) -> str:
     """A share as text. Only none is 0%, and only all are 100%."""
+    # Said of nothing but none and all.
     return "<1%" if 0 < value < 0.005 else ">99%" if 0.995 <= value < 1 else f"{value:.0%}"
 
 
@@ -128,6 +139,7 @@ def format_seconds(estimate: Estimate) -> str:
     """A duration with its interval, if the data give one; an interval without a width is left out."""
     low, high = estimate.interval.low, estimate.interval.high
     value, low_text = duration(estimate.value, 2), duration(low, 2)
+    # Kaplan-Meier's interval may have no upper end.
     if math.isinf(high):
         return f"{value} (95 % interval from {low_text} on, not bounded by the data)"
     return value if low_text == duration(high, 2) else f"{value} (95 % interval {between(low, high)})"

@@ -33,6 +33,7 @@ def read_history(name: str, *, logs: Path = LOGS) -> History:
         history = History.read(folder)
         if history.first(RunStarted) or history.first(PromptStarted):
             return history
+        # Records and no beginning: info.log is what is missing.
         if history.records:
             raise LookupError(f"the logs of '{name}' do not tell how its run began: info.log is missing or cut")
     except FileNotFoundError as error:
@@ -45,6 +46,7 @@ def read_history(name: str, *, logs: Path = LOGS) -> History:
 def expand_pattern(name: str, *, logs: Path = LOGS) -> list[str]:
     """The name, or the folders of the runs that it is a pattern of, as in `2026*`: oldest first, each run once. Raises
     LookupError: no run is called so."""
+    # A folder may have such a sign in its name.
     if not set(name) & set("*?[") or Path(name).exists():
         return [name]
     pattern = Path(name)
@@ -54,6 +56,7 @@ def expand_pattern(name: str, *, logs: Path = LOGS) -> list[str]:
     matches = [
         candidate
         for candidate in sorted(folder.glob(pattern.name))
+        # latest is a link to one of the others.
         if not candidate.is_symlink() and _has_logs(candidate)
     ]
     if not matches:
@@ -96,6 +99,7 @@ def find_run(name: str, *, logs: Path = LOGS) -> Path:
     no such run, several, or no run at all."""
     _check_name(name)
     is_log = name.endswith(".log") and Path(name).is_file()
+    # First as a path: what is there needs no search.
     for folder in (Path(name), Path(name).parent if is_log else Path(name), logs / name):
         if folder.is_dir() and _has_logs(folder):
             return folder
@@ -138,6 +142,7 @@ def _before_latest(number: int, logs: Path) -> Path:
     """The run `number` places before the latest. Runs without logs do not count."""
     run_folders = list(filter(_has_logs, runs.newest_first(logs)))
     latest = (logs / LATEST).resolve()
+    # The link may point to an older run than the newest.
     first = next((n for n, folder in enumerate(run_folders) if folder.resolve() == latest), 0)
     if not run_folders:
         raise LookupError(explain_no_runs(logs))
@@ -156,6 +161,7 @@ def _find_by_prefix(text: str, parent: Path) -> Path | None:
     names_by_folder = {folder: name for name, folders in runs.names(parent).items() for folder in folders}
     run_folders = list(filter(_has_logs, runs.newest_first(parent)))
     matches = [folder for folder in run_folders if folder.name.startswith(text)]
+    # By the runs' own names only if no folder is called so.
     if not matches:
         matches = [folder for folder in run_folders if names_by_folder.get(folder, "").startswith(text)]
         if len({names_by_folder[folder] for folder in matches}) == 1:
@@ -181,6 +187,7 @@ def _check_name(name: str) -> None:
     if not name:
         raise LookupError("the run's name is empty: give its name, its folder or latest")
     try:
+        # lstat asks the system: a name may be too long, or have a NUL in it.
         Path(name).lstat()
     except FileNotFoundError:
         return

@@ -37,6 +37,7 @@ class WorkProgress:
         self._virtual_s = 0.0
         self._began_s = self._said_s = clock.monotonic()
         self._first_s: float | None = None
+        # A file or a pipe takes no cursor.
         self._live = sys.stderr.isatty()
 
     def count(self, seconds: float, *, outcome: Outcome, faults: int) -> None:
@@ -46,6 +47,7 @@ class WorkProgress:
         self._virtual_s += seconds
         now_s = self._clock.monotonic()
         if self._first_s is None:
+            # What is before the first trial, such as imports, would make the pace too slow.
             self._first_s = now_s
         if not self._quiet and now_s - self._said_s >= (LIVE_S if self._live else PLAIN_S):
             self._said_s = now_s
@@ -85,8 +87,10 @@ class WorkProgress:
     def _show(self, *lines: str) -> None:
         """Puts these lines in the place of the view before, in a terminal."""
         if self._live:
+            # One column less: a full line would wrap, and be two.
             width = get_terminal_size().columns - 1
             up = f"\x1b[{self._drawn - 1}A" if self._drawn > 1 else ""
+            # A prompt may hold sequences that move the cursor.
             text = "\n".join(clean(line)[:width] for line in lines)
             print(f"\r{up}\x1b[J{text}", end="", file=Steering(sys.stderr), flush=True)
             self._drawn = len(lines)
@@ -98,6 +102,7 @@ class WorkProgress:
 
     def __exit__(self, *_: object) -> None:
         if self._live:
+            # The view is taken away before the last line.
             self._show()
         if self._quiet or not self._summed:
             return
@@ -165,6 +170,7 @@ class LiveRun:
     def ended(self, *, all_of_them: bool = False) -> Iterator[str]:
         """A line for each trial that has ended since the last call. A trial with open lanes waits for them, unless
         `all_of_them`."""
+        # A copy, since a trial that is told is taken out.
         for key, trial in list(self._open.items()):
             if trial.finished is not None and (all_of_them or not trial.armed):
                 del self._open[key]

@@ -72,11 +72,13 @@ class Report:
         path = Path(path)
         if (kind := KINDS.get(path.suffix)) is None:
             raise ValueError(f"{path} should end in {', '.join(KINDS)}")
+        # A format of one file; CSV has many and is not among KINDS.
         return formats.write_file(next(iter(formats.files(kind, self.contents).values())), path)
 
     def __str__(self) -> str:
         from chaoslab.reports.formats import terminal
 
+        # Loaded here: a report that is only saved needs no terminal.
         return terminal.render_screen(self.contents)
 
 

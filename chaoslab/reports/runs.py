@@ -109,9 +109,12 @@ def list_runs(logs: Path = places.LOGS) -> Iterator[RunLine]:
 
 def read_run_line(folder: Path) -> RunLine:
     """The line of one run, also of one that cannot be read."""
+    # A folder without a name of the lab's: the time of its last change.
     start = runs.find_start(folder) or datetime.fromtimestamp(folder.stat().st_mtime, UTC)
     return run_guarded(
-        lambda: _read_run(folder, start), lambda reason: RunLine(folder, start, trouble=f"cannot be read: {reason}")
+        # One run that cannot be read must not end the list.
+        lambda: _read_run(folder, start),
+        lambda reason: RunLine(folder, start, trouble=f"cannot be read: {reason}"),
     )
 
 
@@ -120,10 +123,13 @@ def _read_run(folder: Path, start: datetime) -> RunLine:
     if not files:
         return RunLine(folder, start, trouble="it has left no logs")
     running = is_written(folder)
+    # Judging reads all of a log; the list of a hundred runs should come at once.
     large = sum(path.stat().st_size for path in folder.glob("*.log") if path.is_file()) > COUNTED_MAX
     try:
+        # The first lines of each file: its beginning is there.
         history = History(_read_first_records(files), running=running) if large else History.read(folder)
         if history.first(RunStarted) is None:
+            # A large log without a beginning would have to be read as a whole.
             if large:
                 return RunLine(folder, start, trouble="cannot be read: it is large, and does not tell how it began")
             history = places.read_history(str(folder))
@@ -146,6 +152,7 @@ def _read_run(folder: Path, start: datetime) -> RunLine:
         run.prompts if run else len(history.trials),
         None if large else Counter(verdict.outcome for verdict in run_verdicts.values()),
         sum(1 for _ in history.of(FaultWitnessed)) if not large else None,
+        # Of a large log the end was not read.
         end.reason if end else "still running" if running else "" if large else "not finished",
         name=rulings.scenario if rulings is not None else run.model if run else "",
         ruling=str(state or "") if rulings is not None else "",
@@ -159,5 +166,6 @@ def _read_run(folder: Path, start: datetime) -> RunLine:
 
 def _read_first_records(files: Iterable[Path]) -> Iterator[Record]:
     """The events among the first lines of each file."""
+    # Of each: the beginning of a run may stand in any writer's file.
     for path in files:
         yield from filter(None, map(parse_line, islice(lines_of(path), BEGINNING)))

@@ -41,6 +41,7 @@ def render_stories(
     unmet_in_run = describe_not_met(history)
     run = history.first(events.RunStarted)
     planned_names = [str(injection.get("name", "")) for injection in run.injections] if run is not None else []
+    # What no call of the run was for is told once at the end, and not in each trial.
     planned_names = [name for name in planned_names if not any(name in unmet_text for unmet_text in unmet_in_run)]
     stories = (
         "\n".join(
@@ -61,6 +62,7 @@ def _render_unmet(text: str) -> str:
 def _list_spared(planned: Sequence[str], records: Sequence[Record]) -> list[str]:
     """The planned injections that no call of the trial was drawn for, in a line for each reason; of one that was drawn
     and not met the story itself tells."""
+    # The dice of its calls are not in such a log.
     if any(isinstance(record.event, events.StoryLeftOut) for record in records):
         return []
     drawn = {record.event.injection for record in records if isinstance(record.event, events.FaultScheduled)}
@@ -136,6 +138,7 @@ class Story(History):
     def of_history(cls, history: History) -> Story:
         """The same history, as a story."""
         story = cls.__new__(cls)
+        # No copy of the records: a history of many trials is large.
         vars(story).update(vars(history))
         return story
 
@@ -156,6 +159,7 @@ def _choose_trials(
             else "no trial was started in it"
         )
         raise LookupError(
+            # Without a number the sentence would have a blank before its colon.
             f"this run has no prompt {'' if prompt is None else prompt}: {prompts_text}".replace(" :", ":")
         )
     if not trials:
@@ -165,6 +169,7 @@ def _choose_trials(
     chosen = [pair for pair in starts if pair[0].trial in keys]
     if not chosen:
         raise LookupError(f"trial {trials[0]} is none of prompt {prompt}: leave one of the two out")
+    # A prompt and a trial that exclude each other.
     return chosen
 
 
@@ -203,12 +208,14 @@ def event_text(event: events.Event) -> str:
         case events.CallStarted():
             return f"call     {_format_place(event)} {event.tool}({_format_value(event.arguments)})"
         case events.CallFinished():
+            # A call that its agent gave up has not failed.
             result_word = "ok" if event.ok else "" if event.cancelled else "FAILED"
             status = "" if event.status is None else f" {event.status}"
             error = f" {_flatten(event.error)}" if event.error else ""
             replayed = ", replayed" if event.replayed else ""
             reply = (
                 f": {_flatten(event.reply)}"
+                # A service often repeats its reply as the error's text.
                 if event.reply and (event.ok or not _is_repeated_in(event.error, event.reply))
                 else ""
             )
@@ -228,6 +235,7 @@ def event_text(event: events.Event) -> str:
             return f"fault    {_format_place(event)} {event.fault} witnessed: {_flatten(event.evidence)}{changed}"
         case events.FaultHealed():
             unmet = f", since {event.masked_by} ended the call first" if event.masked_by else ""
+            # Another fault ended the call first: that is no failure of this one.
             healing_text = "" if event.witnessed else f", {event.idle}" if event.idle else f", NOT WITNESSED{unmet}"
             return f"fault    {_format_place(event)} {event.fault} healed{healing_text}"
         case events.FaultUnreached():
@@ -283,6 +291,7 @@ def _prompt_event_text(event: events.Event) -> str:
                 f"{calls} call{'' if calls == 1 else 's'}, {fault_count} fault{'' if fault_count == 1 else 's'} met"
             )
             return f"left out its story, as it ended well (keep='failed'): {counts}"
+        # An attempt that went well says nothing beside the answer.
         case events.PromptAttempt() if event.status != "ok":
             return f"attempt  {event.prompt_attempt} ended with {a(event.error_type)} error: {_flatten(event.error)}"
         case events.PromptFinished():
@@ -319,6 +328,7 @@ def _format_value(value: Any) -> str:
 
 def _is_repeated_in(error: str | None, reply: str) -> bool:
     """True if the reply adds little to the text of the error."""
+    # Up to forty characters more are braces and quotes.
     return bool(error) and str(error) in reply and len(reply) < 2 * len(str(error)) + 40
 
 

@@ -98,6 +98,7 @@ def _cell_figures(report: RunReport) -> list[str]:
         f"{figures.ended.open:,}",
         "–" if done_share is None else format_percent(done_share),
         f"{witnessed_count:,}",
+        # Those that were cut short could not recover, and are not counted against it.
         f"{recovery.recovered} of {ended_incidents}" if (ended_incidents := recovery.n - recovery.censored) else "–",
         "–" if recovery.mean_s is None else duration(recovery.mean_s, 2),
         duration(fmean(times), 2) if times else "–",
@@ -105,6 +106,7 @@ def _cell_figures(report: RunReport) -> list[str]:
 
 
 def _times_s(report: RunReport) -> list[float]:
+    # NaN is not >= 0: the trial did not end.
     return [took_s for took_s in report.figures.value.took_s if took_s >= 0]
 
 

@@ -10,6 +10,7 @@ _KEPT = "\n\u200c\u200d"
 def make_visible(text: str, length_max: int) -> str:
     """The first `length_max` characters of the text, with each unprintable one spelt out, as in `\\x1b` or
     `\\u2028`. Half surrogate pairs are spelt out too, so the result can be written in UTF-8."""
+    # isprintable is one call, and most texts are harmless.
     head = text[:length_max]
     if not head.isprintable():
         head = "".join(
@@ -20,6 +21,7 @@ def make_visible(text: str, length_max: int) -> str:
 
 def make_one_line(text: str, length_max: int) -> str:
     """The same in one line."""
+    # Four times as much: blanks that go make room for the rest.
     return make_visible(" ".join(text[: 4 * length_max].split()), length_max)
 
 
@@ -31,6 +33,7 @@ def _escape(sign: str) -> str:
 def shorten_apart(names: Sequence[str], length_max: int) -> dict[str, str]:
     """Each name in at most `length_max` characters of one line. A long one is cut in its middle; names of one
     family, which would then look alike, are cut where they begin to differ."""
+    # One more than its length: nothing is cut yet.
     lines = {name: make_one_line(name, len(name) + 1) for name in names}
     cut = {name: _shorten(line, length_max, 0) for name, line in lines.items()}
     families: dict[str, list[str]] = {}

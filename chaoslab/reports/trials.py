@@ -44,6 +44,7 @@ def count_prompts(history: History) -> int:
     """The number of the run's prompts, each counted once."""
     run = history.first(RunStarted)
     return (
+        # Of a log without a beginning the highest number that began.
         len(run.asked) if run and run.asked else max((e.prompt_index for _, e in history.of(PromptStarted)), default=1)
     )
 
@@ -53,6 +54,7 @@ def parse_outcomes(words: Iterable[str]) -> set[Outcome]:
     outcome."""
     chosen = set()
     for name in (name.strip() for text in words for name in text.split(",")):
+        # A list, since `in` of an enum of texts raises for a text before Python 3.12.
         if name not in list(Outcome):
             raise LookupError(f"no outcome is called '{name}': {did_you_mean(name, list(Outcome))}")
         chosen.add(Outcome(name))

@@ -34,6 +34,7 @@ def use_modules(folder: Path | None, required: Iterable[str] = ()) -> Iterator[N
     are not there. `required`: the names, as in module:name, that must come from there even if an installed package
     of the same name was imported."""
     folders = [str(entry) for entry in module_folders(folder)]
+    # A folder without Python has no modules that could hide others.
     if len(folders) > 1 and not any(Path(folders[0]).rglob("*.py")):
         del folders[0]
     own_modules = _modules_by_folders.setdefault(tuple(folders), _OwnModules())
@@ -54,6 +55,7 @@ def use_modules(folder: Path | None, required: Iterable[str] = ()) -> Iterator[N
         own_modules.modules = _remove_packages(
             {name for name in new if not _find_roots(sys.modules.get(name)).isdisjoint(places)}
         )
+        # Those that were there before: the rest of the process goes on with them.
         sys.modules.update(hidden)
         sys.path[:] = path_before
         is_installed.cache_clear()
@@ -66,9 +68,11 @@ def _find_shadowed(folders: Sequence[str], named: set[str]) -> set[str]:
     for name in _loaded_packages() - sys.stdlib_module_names - {"__main__", "chaoslab"}:
         if is_installed(name) and name not in named:
             continue
+        # The path's finder alone: importlib's own would answer with what is loaded.
         spec = PathFinder.find_spec(name, [*folders])
         own_file = spec.origin if spec is not None else None
         loaded_file = getattr(sys.modules.get(name), "__file__", None)
+        # By the real file: the folder may be reached by a link.
         if own_file and loaded_file and os.path.realpath(own_file) != os.path.realpath(loaded_file):
             shadowed.add(name)
     return shadowed

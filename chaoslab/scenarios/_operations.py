@@ -49,6 +49,7 @@ class Operations:
         except BaseException as error:  # noqa: BLE001 - the user's own may raise anything
             let_through(error)
             return _describe_failure(step, error)
+        # An async tool is awaited by the seam, in the trial's own loop.
         return _await_result(step, result) if inspect.isawaitable(result) else _render_text(result)
 
 

@@ -53,6 +53,7 @@ def find_tools(agent: str, folders: Sequence[Path]) -> AgentTools:
     walk.visit(module, name.partition(".")[0], 0)
     hosts = [host for host, asks in HOST_PATTERNS.items() if any(map(asks.search, walk.texts))]
     agent_tools = AgentTools(hosts=hosts, is_factory=_takes_nothing(agent, folders), unseen=walk.unseen)
+    # A list of tools says more than what the source calls.
     for dotted, function in (walk.listed or walk.called).items():
         if dotted != agent:
             reads = READS.match(function.name)
@@ -67,6 +68,7 @@ def _takes_nothing(agent: str, folders: Sequence[Path]) -> bool:
     definition = find_single_binding(source.statements, name) if source else None
     return (
         isinstance(definition, Function)
+        # An agent takes the prompt; what takes nothing makes one.
         and not _find_parameters(definition)
         and not definition.args.vararg
         and not definition.args.defaults
@@ -104,6 +106,7 @@ class _Walk:
 
     def visit(self, module: str, name: str, depth: int, *, listed: bool = False) -> None:
         """Follows a name of a module of the user's to a function, or through what it is made of."""
+        # Packages of others are not followed: their functions are no tools of this agent.
         is_own = any((folder / module.partition(".")[0]).exists() for folder in self._folders)
         is_own = is_own or any((folder / f"{module.partition('.')[0]}.py").is_file() for folder in self._folders)
         source = find_source(module, self._folders) if is_own and depth < DEPTH_MAX else None
@@ -125,6 +128,7 @@ class _Walk:
             (self.listed if listed or is_tool else self.called).setdefault(f"{module}:{name}", statement)
             return
         key = f"{module}:{name}"
+        # Two that call each other would be followed for ever.
         if statement is None or key in self._seen:
             return
         self._seen.add(key)

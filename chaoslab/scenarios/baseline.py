@@ -57,6 +57,7 @@ class Suite:
         if exposure.nothing:
             return exposure.nothing
         for figure, figure_text in FIGURES.items():
+            # A figure that nobody stated is open in every trial, and no reason against it.
             standings = self.count(figure)
             is_stated = figure == "well" or standings.judged
             if is_stated and standings.open > open_max * standings.total:
@@ -81,6 +82,7 @@ class Baseline:
     @classmethod
     def now(cls, suites: Sequence[Suite], path: Path) -> "Baseline":
         """The baseline of these trials, made at this moment for a file."""
+        # A commit with changes that are not in it has not the code of its trials.
         commit = "" if changes(but=path) else revision()
         return cls(__version__, _python_version(), commit, iso(system.utc()), {suite.name: suite for suite in suites})
 
@@ -111,6 +113,7 @@ class Baseline:
         if suite.seed != seed:
             raise ScenarioError(f"{path}: {scenario.name} had seed {suite.seed}, and now it is {seed}: {REWRITE_HINT}")
         parts = digest_parts(scenario)
+        # By its parts, so that the line can name the key that differs.
         if changed_keys := [key for key in SUITE_KEYS if suite.parts.get(key) != parts[key]]:
             raise ScenarioError(
                 f"{path}: {scenario.name} is another suite, by its {', '.join(changed_keys)}: {REWRITE_HINT}"
@@ -135,6 +138,7 @@ class Baseline:
             baseline = cls(
                 **{key: str(content[key]) for key in HEAD_KEYS}, suites={suite.name: suite for suite in suites}
             )
+            # Raises here and not when its age is told.
             datetime.fromisoformat(baseline.date)
         except Unreadable as error:
             hint = ": --write makes one" if error.missing else ""

@@ -56,6 +56,7 @@ class _KeptSide:
     def upto(self, number: int) -> KeptTrials:
         missing = range(len(self.rows) + 1, number + 1)
         if missing:
+            # A side's trials have numbers of their own: those up to `after` were used to find the ends.
             new_sides = self._side.take([missing_number + self._after for missing_number in missing])
             self.rows.update(zip(missing, new_sides, strict=True))
         return KeptTrials(self.rows, self._side.period)
@@ -77,8 +78,10 @@ def bisect(
     root = find_git_root(side_work.file)
     first, last = resolve_commit(root, good), resolve_commit(root, bad)
     between = _list_between(root, [first], last)
+    # The good end may lie on another branch.
     if not between or run_git(root, "merge-base", first, last) != first:
         raise ScenarioError(f"{good} is no ancestor of {bad}: give a good revision that {bad} comes after")
+    # Bonferroni's: the chance of a wrong commit is shared by all steps of the search.
     step_alpha = alpha / (1 + ceil(log2(len(between))))
     steps: list[TriedCommit] = []
 
@@ -120,6 +123,7 @@ def bisect(
                         well_end, bad_end, commit_side, trials, step_alpha, open_max
                     )
             except ScenarioError as error:
+                # Behind the side's name: the error alone.
                 verdict, pairs, evidence = SKIP, 0, str(error).partition(": ")[2]
             step = record_step(commit, verdict, pairs, evidence)
             if verdict == WORSE:
@@ -157,6 +161,7 @@ def _judge_commit(
 
 def _list_between(root: Path, well: list[str], bad: str) -> list[str]:
     """The commits up to `bad` that no good one has, the one that halves them best first."""
+    # By Git, which knows merges: the middle of a list of commits is no half of a graph.
     output = run_git(root, "rev-list", "--bisect-all", bad, *(f"^{commit}" for commit in well))
     return [commit.split()[0] for commit in output.splitlines()]
 

@@ -78,6 +78,7 @@ class ScenarioBuilder:
         """The user's words. A second call adds a turn. `after`: the time that passes before it, in seconds or as in
         "2h". `expect`: assertions about this turn."""
         turn = {"say": say, **({"after": after} if after is not None else {}), **_expect_entry(expect)}
+        # A prompt alone, until there is a second turn.
         if "prompt" not in self.data and "turns" not in self.data and len(turn) == 1:
             return self._with("prompt", say)
         return self._turn(say if len(turn) == 1 else turn)
@@ -217,6 +218,7 @@ class ScenarioBuilder:
                 if reason := _explain_unnamed(dotted, named_object):
                     raise ScenarioError(reason)
             data = {key: make_plain(value, key) for key, value in self.data.items()}
+            # A file that `chaoslab test` would refuse is not written.
             self.check()
             write(data, Path(path))
         except ScenarioError as error:
@@ -234,6 +236,7 @@ class ScenarioBuilder:
 
     def _turn(self, turn: Any) -> Self:
         data = dict(self.data)
+        # The prompt becomes the first turn.
         first = [data.pop("prompt")] if "prompt" in data else []
         return replace(self, data={**data, "turns": [*data.get("turns", []), *first, turn]})
 
@@ -257,10 +260,12 @@ class ScenarioBuilder:
         """The scenario that knows this object, and the object's name in the data."""
         if isinstance(named_object, str):
             return self, named_object
+        # None of these can be called; a text is a name.
         if named_object is None or isinstance(named_object, bool | int | float | list | tuple | dict):
             raise TypeError(
                 f"{key} is {named_object!r:.60}: it should be a callable, or its name, as in 'shop.agent:answer'"
             )
+        # By identity: one object has one name, however often it is given.
         known_name = next((name for name, known_object in self.objects.items() if known_object is named_object), None)
         name = known_name or _pick_free_name(_dotted_name(named_object), self.objects)
         return replace(self, objects={**self.objects, name: named_object}), name
@@ -349,6 +354,7 @@ def injection_arguments(injection: Any) -> dict[str, Any]:
         "fault": choice.fault,
         "target": injection.targets[0] if len(injection.targets) == 1 else list(injection.targets),
         **({"name": injection.name} if injection.name != default_name else {}),
+        # A name of its own alone: else a file would state what it is called anyway.
         **({"chance": injection.chance} if injection.chance != 1 else {}),
         **({"calls": list(injection.calls)} if injection.calls else {}),
         **_copy_plain(injection.triggers),
@@ -360,9 +366,11 @@ def _dotted_name(named_object: Any) -> str:
     """module:name of an object; a name in the module `here` if it has none of its own."""
     module, name = getattr(named_object, "__module__", None), getattr(named_object, "__qualname__", None)
     dotted = f"{module}:{name}"
+    # By identity: another object of this name may stand there by now.
     if isinstance(module, str) and isinstance(name, str) and _find_loaded(dotted) is named_object:
         return dotted
     last = str(getattr(named_object, "__name__", type(named_object).__name__)).rpartition(".")[2]
+    # A lambda has no name that Python could read.
     return f"{HERE}:{last if last.isidentifier() else 'function'}"
 
 

@@ -32,7 +32,9 @@ def check(trial: Trial, *assertions: Any) -> None:
     try:
         misses = [str(assertion) for assertion in find_missed(rules, trial, opinions)]
     except Unjudged as error:
+        # The cause is the model's error, which says more.
         raise AssertionError(_describe_misses(trial, [str(error)])) from error.__cause__
+    # An assertion that holds of an invalid trial is luck.
     if not misses and trial.outcome is Outcome.INVALID:
         misses = [f"the trial is invalid and proves nothing: {trial.why}"]
     if misses:

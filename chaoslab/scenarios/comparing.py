@@ -103,12 +103,14 @@ def compare_sides(
     """The comparison of two sides, which ends as soon as it is decided. `trials`: the most pairs, less those of a round
     that would not be whole. `shrink`: a cause of the first pairs that changed is looked for."""
     comparison = Comparison(alpha, name=name, open_max=open_max)
+    # Rounds are whole, so that each prompt has as many pairs.
     trials = max(trials - trials % new.period, new.period)
     while len(comparison.pairs) < trials and not comparison.decided:
         advance(comparison, base, new, most=trials)
         tell(comparison)
     for change, side in ((WORSE, new), (BETTER, base)):
         for pair in [pair for pair in comparison.pairs if pair.change == change][: SHRUNK_MAX if shrink else 0]:
+            # Only of the first few, since each search for a cause takes many trials.
             comparison.pairs[pair.number - 1] = replace(pair, cause=side.cause(pair.number))
     return comparison
 
@@ -130,6 +132,7 @@ def compare_with_itself(
         sides = open_scenario_sides(scenarios, scenarios, seed=base_seed, new_seed=new_seed, jobs=jobs)
         return compare_sides(*sides, trials=pair_max, alpha=alpha, open_max=open_max)
 
+    # Two seeds for each comparison, none of them used twice.
     comparisons = [compare_seeds(seed + 2 * n, seed + 2 * n + 1, trials) for n in range(1, times + 1)]
     with_same_seed = compare_seeds(seed, seed, min(trials, BATCH))
     return sum(comparison.verdict == WORSE for comparison in comparisons), [
@@ -203,6 +206,7 @@ def compare(asked: CompareArguments) -> Comparison:
         if asked.new is None:
             raise ValueError("there is one run: give the new one too")
         return compare_runs(str(asked.base), str(asked.new), alpha=asked.alpha, open_max=asked.open_max)
+    # The default is none that was asked for: a scenario has a seed of its own.
     seed = None if asked.seed == RunOptions().seed else asked.seed
     if asked.revisions:
         from chaoslab.scenarios.revisions import SideWork, open_revisions
@@ -239,6 +243,7 @@ def _agent_sides(arguments: CompareArguments) -> tuple[Sides, Sides]:
     rules = TrialRules(arguments.accept)
     options = {entry.name: getattr(arguments, entry.name) for entry in fields(RunOptions)} | {"logs": None}
     new_options = {**options, **(arguments.changed or {})}
+    # These decide which trials there are; other options are what is compared.
     if wrong := [key for key in ("faults", "seed", "world", "timeout_s") if options[key] != new_options[key]]:
         raise ValueError(f"the sides differ in {wrong[0]}, so their trials cannot be paired")
     sides = [
@@ -273,6 +278,7 @@ def compare_runs(base: str, new: str, *, alpha: float, open_max: float = OPEN_MA
     base_run, new_run = (Contents.read(name, where=name) for name in (base, new))
     starts = [entry.report.started for entry in (base_run, new_run)]
     for field_name in ("seed", "plan"):
+        # As texts: one run may lack its beginning.
         if len({str(getattr(entry, field_name, None)) for entry in starts}) > 1:
             difference = "faults" if field_name == "plan" else field_name
             raise ScenarioError(f"{base} and {new} differ in {difference}, so their trials cannot be paired")
@@ -310,6 +316,7 @@ def _iterate_sides(run: Contents, name: str) -> Iterator[tuple[str, Side]]:
                 report.verdicts[row.trial].done,
                 bool(row.met) if planned else None,
                 prompt=row.prompt,
+                # Read when it is asked for: a story of each trial would be the whole log.
                 story=partial(_load_story, name, row.trial),
             ),
         )

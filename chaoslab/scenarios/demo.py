@@ -38,6 +38,7 @@ def render_demo(trials: int, seed: int, chaos_level: float = 0.0) -> Iterator[st
         seconds = sum(trial.seconds for trial in demo_trials)
         yield f"the {name} agent: {outcome_text} ({seconds:.0f} virtual seconds in {duration(took_s, 1)})"
         if worst is None:
+            # One with harm, since that is what the demonstration is about.
             worst = next((trial for trial in demo_trials if trial.verdict.harm), None)
             if worst is not None:
                 yield from ("", *_explain_trial(worst), "")

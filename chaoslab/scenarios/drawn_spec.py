@@ -64,7 +64,9 @@ class RangeSpace(Space):
 
     def draw(self, dice: Dice) -> Any:
         if isinstance(self.low, int) and isinstance(self.high, int):
+            # Up to high + 1, and never above high, so that both ends are as likely as the rest.
             return min(self.high, int(dice.between(self.low, self.high + 1)))
+        # Six places: a value of a log should read as it was drawn.
         return round(dice.between(self.low, self.high), 6)
 
 
@@ -97,6 +99,7 @@ class DrawnFault:
     def made(self, dice: Dice | None, name: str = "") -> tuple[Injection, dict[str, Any]]:
         """The injection and the drawn values, by parameter. Without dice: each space's first value."""
         values = {
+            # Without dice the first value of each: enough to tell names and targets.
             key: space.ends[0] if dice is None else space.draw(dice(key))
             for key, space in self.arguments.items()
             if isinstance(space, Space)
@@ -108,6 +111,7 @@ class DrawnFault:
         """Checks that each value may be drawn. Raises LookupError, ValueError, TypeError: one may not."""
         spaces = {key: value for key, value in self.arguments.items() if isinstance(value, Space)}
         first = {key: space.ends[0] for key, space in spaces.items()}
+        # Each value in turn, the others at their first: all combinations could be millions.
         for key, value in [(key, value) for key, space in spaces.items() for value in space.ends]:
             inject(self.fault, self.target, **{**self.arguments, **first, key: value})
 

@@ -22,6 +22,7 @@ def estimate_scenario(
     spec = scenario.spec
     real = not is_of_one_process(spec.world)
     count = 1 if only is not None else spec.trials if trials is None else trials
+    # In real time a pilot would act on real services.
     sample = _find_earlier(scenario, logs) if real else _run_pilot(scenario, count, seed)
     judges = ["judge"] if spec.judge else []
     judges += [
@@ -49,6 +50,7 @@ def estimate_levels(
 
 
 def _run_pilot(scenario: Scenario, count: int, seed: int | None) -> Sample | None:
+    # They may ask a model, which costs money.
     without_judge = replace(
         scenario, spec=scenario.spec.model_copy(update={"judge": None}), expect=(), by_turn={}, slo=()
     )

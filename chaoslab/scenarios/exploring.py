@@ -105,14 +105,17 @@ def open_scenario_search(
 def _keep_met_rules(rules: TrialRules, trials: SearchSession) -> tuple[TrialRules, list[str]]:
     """The requirements that the trial without faults meets, since others were made for a fault, and the rest in
     words."""
+    # First without faults: what it does not meet nobody can ask of the others.
     ((_, baseline),) = trials.run([Variation()])
     missed = rule_trial(rules, 1, baseline).missed
     missed_keys = {(missed_item.turn, id(missed_item.assertion)) for missed_item in missed}
+    # By identity, since two assertions may be equal and of different turns.
     expect = tuple(missed_item for missed_item in rules.expect if (None, id(missed_item)) not in missed_keys)
     by_turn = {
         turn: tuple(missed_item for missed_item in assertions if (turn, id(missed_item)) not in missed_keys)
         for turn, assertions in rules.by_turn.items()
     }
+    # An answer that is honest about what could not be done may be all that there is.
     accept = [*dict.fromkeys([*rules.accept, str(baseline.outcome)])] if str(baseline.outcome) in GOOD else rules.accept
     return replace(rules, expect=expect, by_turn=by_turn, accept=accept), [
         str(missed_item.assertion) for missed_item in missed
@@ -127,6 +130,7 @@ def explore(
     a shell's command before each trial of a command. `budget`: the further arguments of `lab.explore`. Raises
     ScenarioError: as `open_scenario_search`."""
     with open_scenario_search(scenario, seed=seed, jobs=jobs, reset=reset) as search:
+        # The command line counts more than the file.
         own_budget = {} if scenario.spec.explore is None else scenario.spec.explore.budget
         budget_given = {name: value for name, value in budget.items() if value is not None}
         arguments = ExploreArguments(
@@ -191,14 +195,17 @@ def save_failures(
         )
     folder.mkdir(parents=True, exist_ok=True)
     full_data = (
+        # The file as it was written, so that a saved failure has its words.
         apply_changes(read(Path(scenario.file)), changed).data if _is_file(scenario) else _scenario_data(scenario)
     )
     data = {key: value for key, value in full_data.items() if key not in FAULT_KEYS}
+    # What the trial without faults misses too would fail the saved one for ever.
     if exploration.left_out:
         expectations = zip(scenario.expect, data["expect"], strict=True)
         data["expect"] = [entry for assertion, entry in expectations if str(assertion) not in exploration.left_out]
     paths = []
     for failure in exploration.failures:
+        # A digest, since two failures may have one name.
         suffix = digest(failure.variation.to_json())[:6]
         root = failure.root
         path = folder / f"{_slug(scenario.name)}-{_slug(f'{root.symptom} {root.operation}')[:60]}-{suffix}.chaos.yml"
@@ -211,6 +218,7 @@ def save_failures(
         write(
             {
                 **data,
+                # Characters that a file's name or YAML could take for more.
                 "name": re.sub(r"[^\w .,()'+-]", " ", f"{scenario.name}, {failure.cause}")[:100].strip(),
                 "folder": Path(os.path.relpath(scenario.folder.resolve(), folder.resolve())).as_posix(),
                 "found": failure.cause[:300],
@@ -380,6 +388,7 @@ def make_command_scenario(
                 f"--route {route[:60]} should be a name and an address, as in crm=http://127.0.0.1:9000"
             )
         builder = builder.upstream(name, url)
+    # A fault may make it wait at several calls.
     builder = builder.set(timeout=wait_s, deadline=max(LEAST_S, WAITS * wait_s))
     return builder.within("", Path()).check(changed=changed)
 

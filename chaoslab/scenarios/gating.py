@@ -156,6 +156,7 @@ def make_gated(
 ) -> list[Gated]:  # fmt: skip
     """The scenarios, each with its part of alpha. `given`: the options on which their trials depend. `open_max`: the
     share of pairs of each that may be open."""
+    # Bonferroni's: one false alarm in all scenarios together.
     own_alpha = alpha / len(scenarios)
     return [
         Gated(
@@ -195,6 +196,7 @@ def ask_again(scenario_gate: ScenarioGate, base: str, changed: Sequence[str] = (
     one that was lucky would let each later gate fail. `base`: the baseline's revision, in whose work tree its side
     runs. The seed is that of the commit of now, so that the same one is asked the same."""
     for gated in scenario_gate.worse:
+        # By names: whoever asks again at this commit gets the same trials.
         dice = Dice(
             gated.suite.seed, "asked again", base, revision_of(Path(gated.scenario.file).parent), gated.scenario.name
         )
@@ -203,6 +205,7 @@ def ask_again(scenario_gate: ScenarioGate, base: str, changed: Sequence[str] = (
         work = SideWork(Path(gated.scenario.file), changed, gated.scenario.name, seed, jobs)
         name = f"seed {seed} on both sides, the base as revision {base} has it"
         try:
+            # Without a revision its code is not at hand.
             if not base:
                 raise ScenarioError("the baseline names no revision")
             with open_revision(work, base) as side:
@@ -211,6 +214,7 @@ def ask_again(scenario_gate: ScenarioGate, base: str, changed: Sequence[str] = (
                     side, new, trials=len(gated.suite.rows), alpha=gated.found.alpha, open_max=gated.found.open_max,
                     name=name,
                 )  # fmt: skip
+        # The first comparison decides then, and the gate says why.
         except ScenarioError as error:
             gated.alone = str(error)
 
@@ -219,6 +223,7 @@ def build_cases(scenario_gate: ScenarioGate) -> list[Case]:
     """The gate as the cases of JUnit, a scenario each."""
     case_list = []
     for gated in scenario_gate.scenarios:
+        # Harm is let pass up to the budget, whatever the scenario.
         harmed = bool(gated.harmed) and scenario_gate.harmed > scenario_gate.harm_budget
         failed = harmed or gated in scenario_gate.worse
         state = (
@@ -293,6 +298,7 @@ def render_workflow_commands(scenario_gate: ScenarioGate) -> list[str]:
 
 
 def _escape_command(text: str, further_signs: str = "") -> str:
+    # As GitHub's runner takes them: % first, or the escapes would be escaped.
     for sign in "%\r\n" + further_signs:
         text = text.replace(sign, f"%{ord(sign):02X}")
     return text

@@ -41,8 +41,10 @@ def load_all(paths: Iterable[Path], *, changed: Sequence[str] = ()) -> list[Scen
     wrong: dict[str, None] = {}
     for path in paths:
         try:
+            # All files are read before one error is told.
             scenarios += load(path, changed=changed)
         except ScenarioErrors as error:
+            # Once each: a mistake of --set is that of every file.
             wrong |= dict.fromkeys(error.lines)
     if wrong:
         raise ScenarioError("\n".join(wrong))
@@ -69,12 +71,15 @@ def apply_changes(located: Located, changed: Sequence[str]) -> Located:
     from chaoslab.scenarios.spec import INSTEAD
 
     data, sources = dict(located.data), {}
+    # Of a pair such as prompt and turns the one that is set takes the other's place.
     alternatives = {key: alternative for pair in INSTEAD for key, alternative in (pair, pair[::-1])}
     for change in changed:
         name, equals, text = change.partition("=")
         if not equals or not name:
             raise ScenarioError(f"--set {change[:60]} should be a key and a value, as in trials=50")
+        # Nothing behind = is an empty text; YAML would read it as null.
         value, source = parse(text or "''", f"--set {name}").data, f"{located.file}, --set {change[:60]}"
+        # A variant would put its own value in the place of the one that was set.
         if "variants" in data and name not in ("name", "variants"):
             data["variants"] = drop_key(data["variants"], name, source)
         if "." in name:
@@ -106,6 +111,7 @@ def check_data(
         raise ScenarioErrors([str(located.error(("chaoslab",), message))])
     scenarios: list[Scenario] = []
     wrong: list[str] = []
+    # All mistakes of all variants, each once.
     for variant, variant_data in expand_variants(located, wrong):
         try:
             spec = ScenarioSpec.model_validate(variant_data.data)
@@ -116,5 +122,6 @@ def check_data(
         scenarios.append(checks.scenario(variant))
         wrong += checks.wrong
     if wrong:
+        # Variants share most of their keys, and so their mistakes.
         raise ScenarioErrors(list(dict.fromkeys(wrong)))
     return tuple(scenarios)

@@ -124,6 +124,7 @@ def test_the_fault_is_met_through_the_adapter_and_the_assertion_tells():
 
 def render_files(folder: Path, name: str) -> Mapping[Path, str]:
     """The files of a plug-in package of this name. Raises ValueError: it is no name of a module."""
+    # Python's own import is case-sensitive, and some file systems are not.
     if not name.isidentifier() or name != name.lower() or name == "chaoslab":
         raise ValueError(f"--plugin {name[:60]} should be a module's name in small letters, as in shop_chaos")
     values = {"name": name, "cls": "".join(word.capitalize() for word in name.split("_"))}

@@ -204,6 +204,7 @@ def render_files(folder: Path, agent: str | None, prompt: str = PROMPT) -> Mappi
         folder / f"{name}.chaos.yaml": _render_scenario(name, agent, prompt, agent_tools, model),
         **({folder / f"{model}.py": _render_model(agent_tools, prompt)} if model else {}),
         **({folder / f"{_pick_free_name(folder, 'test_chaos', f'test_{name}_chaos')}.py": test} if test else {}),
+        # One CI job runs the scenarios of the whole repository.
         **({} if job.exists() else {job: render_workflow(find_repository(), test=bool(test))}),
     }
 
@@ -294,6 +295,7 @@ def _render_test(agent: str, prompt: str, agent_tools: AgentTools, model: str) -
 def write_files(texts: Mapping[Path, str], folder: Path) -> list[Path]:
     """Writes files, as `render_files` returns them, and returns their paths. Nothing is written if one of them is
     there. Raises ValueError: one of them is there. OSError: one cannot be written."""
+    # Nothing is written unless all can be.
     if existing := [path for path in texts if path.exists()]:
         raise ValueError(f"{existing[0]} is there already: name another folder, or move it away")
     if folder.exists() and not folder.is_dir():

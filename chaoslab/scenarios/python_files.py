@@ -45,6 +45,7 @@ def load_python_scenarios(source: str, *, changed: Sequence[str] = ()) -> "list[
         if not builders:
             hint = f"{name} is none" if name else "none of its names is one"
             raise ScenarioError(f"{source}: there is no scenario: {hint}; bind one, as in refund = lab.scenario(…)")
+        # One scenario may be bound to two names.
         unique_builders = {id(builder): builder for builder in builders}.values()
         return [
             builder
@@ -64,6 +65,7 @@ def _locate_module(source: str) -> tuple[Path, str, str]:
     if not path.is_file():
         raise ScenarioError(f"{source}: there is no such file")
     parts, folder = [path.stem], path.resolve().parent
+    # Up to the folder above the package, as Python would import it.
     while (folder / "__init__.py").is_file():
         parts, folder = [folder.name, *parts], folder.parent
     if not all(name_part.isidentifier() for name_part in parts):

@@ -56,7 +56,9 @@ class ChildSide:
         return self._iterate_sides()  # read as it is asked for, so that the other side's process works meanwhile
 
     def cause(self, number: int) -> str:
+        # The child answers in order: its first line is the period.
         assert self.period
+        # What is still to come of the last round is read first, or it would be taken for the answer.
         for _ in self._iterate_sides():
             pass
         self._send(number)
@@ -79,6 +81,7 @@ class ChildSide:
         try:
             self._process.stdin.write(json.dumps(value) + "\n")
             self._process.stdin.flush()
+        # It has ended: reading tells why.
         except BrokenPipeError:
             self._read()
 
@@ -88,6 +91,7 @@ class ChildSide:
         if text:
             return json.loads(text)
         code = self._process.wait()
+        # Its errors went into a file, since a full pipe would hold the child up.
         self._errors.seek(0)
         lines = [error_line for error_line in self._errors.readlines() if error_line.strip()] or [
             f"its process ended with {code}"
@@ -106,13 +110,16 @@ def open_child_side(
 ) -> Iterator[ChildSide]:
     """A context with a side in a process of its own. `folder`: where it runs. `root`: the work tree whose modules it
     must not find. `more`: variables of its environment."""
+    # A hook of Git sets variables that lead Git to another work tree.
     environment = {**_own_environment(), **(more or {})}
     source = (folder or Path()) / "src"
     if root and source.is_dir():
         # With a src layout an installed package would be found first, and that is no revision's.
         environment["PYTHONPATH"] = ":".join(filter(None, [str(source), environment.get("PYTHONPATH", "")]))
+    # replace: what a user's module prints may be of any encoding.
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
         process = subprocess.Popen(
+            # -P: the current folder must not come first, where a file may be called like a module of the lab.
             [sys.executable, "-P", "-m", "chaoslab.scenarios.rows"], cwd=folder, env=environment,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, encoding="utf-8",
         )  # fmt: skip
@@ -133,6 +140,7 @@ def open_revision(side_work: SideWork, name: str) -> Iterator[Sides]:
     root, current = find_git_root(side_work.file), Path.cwd().resolve()
     inside = side_work.file.resolve().relative_to(root)
     beside = current.relative_to(root) if current.is_relative_to(root) else Path()
+    # By its place from the folder in which it runs, which is another one in the work tree.
     own_work = replace(side_work, file=Path(os.path.relpath(root / inside, root / beside)))
     with ExitStack() as stack:
         if not name:
@@ -140,11 +148,14 @@ def open_revision(side_work: SideWork, name: str) -> Iterator[Sides]:
             return
         commit = resolve_commit(root, name)
         above = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="chaoslab-")))
+        # Resolved: on some systems the temporary folder is a link.
         tree = above.resolve() / "tree"
         run_git(root, "worktree", "add", "--quiet", "--detach", str(tree), commit)
+        # Git keeps a note of each work tree until it is removed.
         stack.callback(run_git, root, "worktree", "remove", "--force", str(tree))
         for folder in (tree / beside, (tree / inside).parent):
             folder.mkdir(parents=True, exist_ok=True)
+        # The scenario of now on the code of then: the trials are the same.
         shutil.copyfile(side_work.file, tree / inside)
         yield stack.enter_context(open_child_side(f"revision {name}", own_work, folder=tree / beside, root=str(root)))
 
@@ -186,6 +197,7 @@ def find_git_root(file: Path) -> Path:
 def resolve_commit(root: Path, name: str) -> str:
     """The commit of a revision. Raises ScenarioError: there is none."""
     try:
+        # --end-of-options, since a revision could begin with a dash.
         return run_git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     except ScenarioError:
         raise ScenarioError(f"Git knows no revision {name!r:.60}: give a branch, a tag or a commit") from None
@@ -196,11 +208,13 @@ def run_git(folder: Path, *arguments: str) -> str:
     try:
         completed = subprocess.run(
             ["git", "-C", str(folder), *arguments], capture_output=True, text=True, env=_own_environment(),
+            # Git may ask for a password, for ever.
             stdin=subprocess.DEVNULL, check=False,
         )  # fmt: skip
     except FileNotFoundError:
         raise ScenarioError("revisions need git, which is not installed") from None
     if completed.returncode:
+        # The first line says what is wrong; hints follow.
         message = (completed.stderr.strip().splitlines() or [f"exit code {completed.returncode}"])[0]
         raise ScenarioError(line(f"git {arguments[0]}: {message.removeprefix('fatal: ')}", SHOWN))
     return completed.stdout.strip()

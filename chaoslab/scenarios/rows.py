@@ -28,10 +28,12 @@ def main() -> int:
 def _open_line_streams() -> Iterator[tuple[IO[str], IO[str]]]:
     """Standard input and output, for these lines alone: what the agent prints goes to the errors, and it reads
     nothing."""
+    # Copies, since 0 and 1 are given to the agent.
     with os.fdopen(os.dup(0), encoding="utf-8") as asking, os.fdopen(os.dup(1), "w", encoding="utf-8") as telling:
         nowhere = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nowhere, 0)
         os.close(nowhere)
+        # What an agent prints must not stand between these lines.
         os.dup2(2, 1)
         yield asking, telling
 
@@ -45,6 +47,7 @@ def _serve_rows(asking: IO[str], telling: IO[str]) -> int:
         request = json.loads(asking.readline())
         only = request["only"]
         every = load(Path(request["file"]), changed=request["changed"])
+        # Of this very name first: another's name may hold it.
         matches = [scenario for scenario in every if scenario.name == only] or [
             scenario for scenario in every if only in scenario.name
         ]
@@ -66,6 +69,7 @@ def _serve_rows(asking: IO[str], telling: IO[str]) -> int:
             for row in side.take(command):
                 say({"side": row.plain(), "story": row.story() if row.story is not None else None})
     except (ValueError, LookupError) as error:
+        # The last line of the errors is what the other process tells.
         print(str(error).partition("\n")[0], file=sys.stderr)
         return 2
     return 0
@@ -80,6 +84,7 @@ def _check_origin(scenario: Scenario, root: str) -> None:
             import_parts(scenario)
         for module in dict.fromkeys(dotted.partition(":")[0] for dotted in scenario.spec.dotted):
             file = Path(getattr(sys.modules.get(module), "__file__", None) or current).resolve()
+            # A package that is installed from the work tree is that of now, whatever the revision.
             ours = root and file.is_relative_to(root) and not file.is_relative_to(current)
             if ours and "site-packages" not in file.parts:
                 raise ScenarioError(

@@ -47,6 +47,7 @@ def _describe(properties: dict[str, Any], meaning_by_key: Mapping[str, str]) -> 
 
 def _variants_schema(properties: dict[str, Any]) -> dict[str, Any]:
     """A list of named variants, or lists of values by key. A key with a dot is a parameter of a fault."""
+    # A variant has its own name and no variants.
     replaceable = {key: property_schema for key, property_schema in properties.items() if key not in ITS_OWN}
     closed = {"type": "object", "additionalProperties": False}
     named = {"name": {"type": "string", "minLength": 1, "maxLength": 100}, **replaceable}

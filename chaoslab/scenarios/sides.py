@@ -43,6 +43,7 @@ class ScenarioSide:
     scenario: Scenario
     seed: int | None = None
     jobs: int = 1
+    # Each of a scenario's own trials asks the same, so a round is one.
     period = 1
 
     def take(self, numbers: Sequence[int]) -> list[Side]:
@@ -127,6 +128,7 @@ def make_side(ruling: Ruling, prompt: str = "") -> Side:
     history, key = trial.history, ruling.trial.key
     usages = [event for _, event in history.of(Usage)]
     prices = [event.cost_usd for event in usages]
+    # What was held back may have failed for that, so what was done is not known.
     is_known = not ruling.held or ruling.state is RulingState.FAILED
     return Side(
         well=None if ruling.state is RulingState.INVALID else ruling.state is RulingState.PASSED,

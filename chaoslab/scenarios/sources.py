@@ -84,6 +84,7 @@ def _resolve_name(module: str, name: Sequence[str], folders: Sequence[Path], imp
         raise LookupError(
             f"{source.path.name} has no '{first}'" + (f": did you mean '{suggestion}'?" if suggestion else "")
         )
+    # A function may bind it for the module, at any time.
     binding = find_single_binding(source.statements, first) if first not in source.from_within else None
     if isinstance(binding, ast.ImportFrom) and imports_left:
         origin = next(
@@ -106,6 +107,7 @@ def _find_defined(definition: ast.stmt | None, inner: Sequence[str]) -> str | No
     if not isinstance(definition, Function):
         return None
     plain = {"staticmethod", "classmethod"} if inner else set[str]()
+    # A decorator of any other kind may return something else.
     decorators = [decorator.id if isinstance(decorator, ast.Name) else "" for decorator in definition.decorator_list]
     return definition.name if plain.issuperset(decorators) else None
 
@@ -179,12 +181,15 @@ def _parse_source(path: Path, changed_ns: int, size: int) -> Source | None:  # n
         return None
     try:
         with warnings.catch_warnings():
+            # A user's source may warn of its own, which is said when it runs.
             warnings.simplefilter("ignore")
             tree = ast.parse(files.read(path), str(path.name))
+    # ast raises MemoryError for what is nested too deep, and ValueError for a NUL.
     except (ValueError, RecursionError, MemoryError):
         return None
     nodes = list(ast.walk(tree))
     attributes = [node for node in nodes if isinstance(node, ast.Attribute)]
+    # A module that names itself anew may name its functions so too.
     if any(node.attr == "__name__" and isinstance(node.ctx, ast.Store) for node in attributes):
         return None
     anywhere = {name for node in nodes for name in _names_bound_by(node)}

@@ -139,6 +139,7 @@ def _describe_breaking(scenario_steps: Sequence[StressLevel]) -> str:
     broken = next((step for step in scenario_steps if step.breaks), None)
     if broken is None:
         return f"it does not break up to level {scenario_steps[-1].level:g}"
+    # A level before it that is open may have broken it already.
     open_ = _describe_open(takewhile(lambda step: not step.breaks, scenario_steps))
     earlier = f", or before, since {open_}" if open_ else ""
     return f"it breaks at level {broken.level:g}{earlier}: less than {broken.least:.0%} of its trials pass"

@@ -40,6 +40,7 @@ def make_plain(value: Any, location: str) -> Any:
     """The value as a file holds it. `location`: its key, for the error. Raises ScenarioError: no file can hold it."""
     if isinstance(value, Assertion):
         try:
+            # The very class: a user's own of the same name is another one.
             is_known = load(value.name) is type(value)
         except LookupError:
             is_known = False
@@ -55,6 +56,7 @@ def make_plain(value: Any, location: str) -> Any:
         return {key: make_plain(item, f"{location}.{key}") for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [make_plain(item, location) for item in value]
+    # JSON has neither, and YAML and TOML spell them in ways of their own.
     if isinstance(value, float) and not math.isfinite(value):
         raise ScenarioError(f"{location} is {value}, which is no number to reckon with")
     if isinstance(value, str) and any("\ud800" <= item <= "\udfff" for item in value):
@@ -71,10 +73,12 @@ def _render_yaml(data: Mapping[str, Any]) -> str:
         """Quotes texts that are read as numbers, or have characters that YAML takes for the end of a line."""
 
     def text(dumper: Any, value: str) -> Any:
+        # YAML 1.1 reads 1e3 as a text and 1.0e+3 as a number: in quotes it is one thing to all.
         style = '"' if UNPRINTABLE.search(value) or EXPONENT.fullmatch(value) else None
         return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 
     Dumper.add_representer(str, text)
+    # An alias in a file would be hard to edit, and a list that stands twice is none.
     Dumper.ignore_aliases = lambda *_: True  # type: ignore[method-assign]
     return str(yaml.dump(data, None, Dumper, sort_keys=False, allow_unicode=True, width=WIDTH, default_flow_style=None))
 

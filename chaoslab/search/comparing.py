@@ -102,6 +102,7 @@ class ComparedFigure:
 
     def shown(self, change: str) -> bool:
         """The change is shown to be worse, or better, whatever the open pairs are."""
+        # After any round an e-value passes 2 / alpha with a chance of at most alpha / 2 (Ville), one direction's part.
         if not self.stated or self.evidence(change) < 2 / self.alpha:
             return False
         spread = self._spread(self._way(change))
@@ -183,6 +184,7 @@ class ComparedFigure:
         if len(self._prompts) < 2:
             return None
         rows = self._means(mode)
+        # Judged pairs of one prompt alone tell nothing of the spread, so no change is excluded.
         if len(rows) < 2:
             return Interval(-1.0, 1.0)
         means = [mean for mean, _, _ in rows]
@@ -236,9 +238,9 @@ class Figures:
         for side in (pair.base, pair.new):
             self.exposure.add(met=side.met, held=side.held)
         if len(self.pairs) % self.period == 0:
-            for pair_ in self.pairs[-self.period :]:
+            for round_pair in self.pairs[-self.period :]:
                 for figure in self.figures.values():
-                    figure.add(pair_.states(figure.name), pair_.cluster)
+                    figure.add(round_pair.states(figure.name), round_pair.cluster)
 
     @property
     def stated(self) -> list[ComparedFigure]:

@@ -75,13 +75,13 @@ class Map:
 
     @cached_property
     def rows(self) -> list[MapRow]:
-        rows_ = {str(row): row for row in map(MapRow, self.known.calm.sites)}
+        rows_by_name = {str(row): row for row in map(MapRow, self.known.calm.sites)}
         for tried in self.known.tried.values():
             if tried.by in ("lasting", "born"):
                 *before, last = tried.variation.injections
                 row = MapRow(site_of(last), Variation(tuple(before)), is_lasting(last))
-                rows_.setdefault(str(row), row)
-        return [*rows_.values()]
+                rows_by_name.setdefault(str(row), row)
+        return [*rows_by_name.values()]
 
     @cached_property
     def columns(self) -> list[str]:
@@ -120,21 +120,19 @@ class Map:
     @cached_property
     def untried(self) -> list[Untried]:
         """The cells that were not tried and those of which nothing can be said, with the reason."""
-        untried_ = []
+        untried = []
         for row, probe, tried in self.cells:
             if tried is None:
                 reason = self.ended or "it was not reached"
-                untried_.append(
-                    Untried(str(row), probe.label, reason, "a larger budget tries it" if self.ended else "")
-                )
+                untried.append(Untried(str(row), probe.label, reason, "a larger budget tries it" if self.ended else ""))
             elif tried.void:
                 # Of an answer alone: a trial that is unknown for another reason stays so whatever is stated.
                 then = "facts=, says= or judge= would decide it" if UNDECIDED in tried.why else ""
-                untried_.append(Untried(str(row), probe.label, f"{tried.outcome}: {tried.why}", then))
-        untried_ += self._behind
+                untried.append(Untried(str(row), probe.label, f"{tried.outcome}: {tried.why}", then))
+        untried += self._behind
         for target, reasons in self.others.items():
-            untried_ += [Untried(target, fault, f"not applicable: {reason}") for fault, reason in reasons.items()]
-        return untried_
+            untried += [Untried(target, fault, f"not applicable: {reason}") for fault, reason in reasons.items()]
+        return untried
 
     @property
     def _behind(self) -> Iterator[Untried]:
@@ -171,6 +169,7 @@ class Map:
         bring up, and pairs by the kind of what the caller sees. Higher orders are tried by dice alone."""
         pairs = [self.known.of(combine_pair(pair)) is not None for pair in pairs_by_kind(self.known)]
         singles = self._of_cells[:1]
+        # Which pairs there are depends on what the callers of the single faults saw.
         is_complete = not self.ended or (singles and singles[0].tried == singles[0].of)
         return [*self._of_cells, OrderTried("pairs by kind", sum(pairs), len(pairs) if is_complete else None)]
 
@@ -206,6 +205,7 @@ class Map:
     @cached_property
     def whole_calls(self) -> list[Site]:
         """The calls of the calm trial at which every fault was tried, those that last too if any was, or one failed."""
+        # One failure tells that a call is a single point of failure; that it is none, only all cells together tell.
         points = {*self.single_points}
         lasting_rows = self._lasting if self.lasts else []
         return [

@@ -44,7 +44,7 @@ class Side:
 
     def plain(self) -> dict[str, Any]:
         """The side as JSON values, without its story."""
-        return {field_.name: getattr(self, field_.name) for field_ in fields(self) if field_.name != "story"}
+        return {member.name: getattr(self, member.name) for member in fields(self) if member.name != "story"}
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> "Side":

@@ -241,6 +241,7 @@ def group_by_root(groups: Sequence[Sequence[Tried]]) -> list[list[Tried]]:
     bad shows nothing new, and counts there."""
     groups_by_root: dict[Root, list[Tried]] = {}
     kept_trials: list[Tried] = []
+    # The smallest first, so that a larger one that holds it is known as such.
     for trial in sorted(chain.from_iterable(groups), key=lambda trial: (trial.variation.size, rank(trial))):
         smaller = (
             smaller_trial

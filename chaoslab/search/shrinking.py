@@ -52,7 +52,7 @@ def drop_each_part(variation: Variation) -> Iterator[Variation]:
 def _ddmin(parts: list[P], build: Callable[[Sequence[P]], Variation]) -> Generator[Variation, bool, list[P]]:
     pieces = 2
     while len(parts) > 1:
-        size = -(-len(parts) // pieces)
+        size = -(-len(parts) // pieces)  # rounded up
         chunks = [parts[begin : begin + size] for begin in range(0, len(parts), size)]
         without = [[item for chunk in chunks if chunk is not omitted for item in chunk] for omitted in chunks]
         # Of two chunks, each is what the other leaves.
@@ -75,6 +75,7 @@ def simplify_orders(failing: Variation, moments: Sequence[Sequence[str]]) -> Pas
             continue
         call_names = list(moments[moment - 1])
         pairs = list(combinations(range(len(call_names)), 2))
+        # Neighbours first: the least swap that is enough is the one to show.
         for first, second in sorted(pairs, key=lambda pair: pair[1] - pair[0]):
             swapped = list(call_names)
             swapped[first], swapped[second] = swapped[second], swapped[first]

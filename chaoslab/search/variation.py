@@ -82,6 +82,7 @@ class Variation:
             nth[names[n]] += 1
             name = names[n] if nth[names[n]] == 1 else f"{names[n]} ({nth[names[n]]})"
             injections[n] = injections[n] if name == injections[n].name else replace(injections[n], name=name)
+        # Through object, since the class is frozen.
         object.__setattr__(self, "injections", tuple(injections))
 
     @cached_property
@@ -104,7 +105,11 @@ class Variation:
     @cached_property
     def dies_often(self) -> bool:
         """True if it kills the agent more than once, which no agent outlives that may go on once."""
-        deaths = [each for each in self.injections if any(trait(load(one.fault), "of_agent") for one in each.choices)]
+        deaths = [
+            injection
+            for injection in self.injections
+            if any(trait(load(choice.fault), "of_agent") for choice in injection.choices)
+        ]
         return len(deaths) > 1 or any(map(is_lasting, deaths))
 
     @property
@@ -227,8 +232,13 @@ class Tried:
         calls = tuple(Made(Site(*row[:4]), *row[4:]) for row in data["made"])
         moments = tuple(tuple(row) for row in data["moments"])
         root = data["root"] and Root(*data["root"])
-        fields_ = {"variation": Variation.from_json(data["variation"]), "made": calls, "moments": moments, "root": root}
-        return cls(**{**data, **fields_, "met": tuple(data["met"]), "harm": tuple(data["harm"])})
+        parsed_fields = {
+            "variation": Variation.from_json(data["variation"]),
+            "made": calls,
+            "moments": moments,
+            "root": root,
+        }
+        return cls(**{**data, **parsed_fields, "met": tuple(data["met"]), "harm": tuple(data["harm"])})
 
     @cached_property
     def sites(self) -> tuple[Site, ...]:

@@ -65,10 +65,12 @@ def run(
     `RunningGateway.end`; `deadline_s`, `attempts_max`: a command that takes longer, or tries one request more often, is
     ended and has hung. `resume`: the command that goes on, once, when a fault has killed the first. Raises LookupError:
     there is no such command. OSError: the port is taken, or no log can be written."""
+    # Before the gateway: a command that is not there would leave a run without a trial.
     check_command(command)
     if resume:
         check_command(resume)
     environment = inherited()
+    # Short values, such as "true", would be masked in every text.
     secrets = [value for name, value in environment.items() if name.upper().endswith(KEYS) and len(value) > 7]
     stop = partial(os.kill, os.getpid(), signal.SIGTERM) if levers else None
     with open_gateway(started=started, secrets=secrets, stop=stop) as running:
@@ -82,6 +84,7 @@ def run(
         environment_told[sessions.VARIABLE] = session
         environment_told |= {name: running.url(route) for name, route in address_variables.items()}
         ending = CommandEnding(until_s=began_s + deadline_s, deadline_s=deadline_s)
+        # A command that repeats a refused request made a thousand of them in five seconds.
         running.seam.attempts_max, running.seam.runaway = attempts_max, ending.end
 
         def kill(call: Call) -> None:
@@ -105,6 +108,7 @@ def run(
                             injection=injection.name, target=target, request=request, made=request_count
                         )
                     )
+            # Ended from outside: it has hung, and did not fail.
             kind = HUNG if ending.why else "agent"
             write_answer(
                 running.book, prompt=started.prompt, answer=answer.strip(), error=error, kind=kind, seconds=seconds
@@ -143,6 +147,7 @@ class CommandEnding:
 
     def kill(self, place: str) -> None:
         """Kills it and its children, at once. It may be called from any thread."""
+        # Set before the signal: its end may be seen at once.
         self.killed = place
         if self.child is not None:
             self.child.send(signal.SIGKILL)
@@ -164,13 +169,16 @@ def _run_command(command: Sequence[str], environment: Mapping[str, str], ending:
         child = ChildGroup(command, stdin=None, environment=environment)
     except OSError as error:
         message = f"the command {command[0]!r} cannot be run: {error.strerror}"
+        # As a shell does that finds a file which it cannot run.
         print(message, file=sys.stderr, flush=True)
         return "", NOT_RUN, message
     ending.child = child
     with child, forward_signals(child.send):
         answer = _pass_output(child, ending)
+        # close ends its children too; wait lets them go on.
         code = child.close() if ending.why else child.wait()
     if ending.why:
+        # 0: the reason stands for a code, which would be that of the signal.
         return answer, 0, ending.why
     if ending.killed:
         return answer, 128 + signal.SIGKILL, f"killed at {ending.killed}"
@@ -185,7 +193,9 @@ def _pass_output(child: ChildGroup, ending: CommandEnding) -> str:
     output, poll, stream = bytearray(), select.poll(), child.stdout
     poll.register(stream, select.POLLIN)
     while True:
+        # Asked before the output is looked at, so that what was written before the end is read.
         is_over = child.poll() is not None or ending.due
+        # Short, since a child that it left behind may hold the output open for ever.
         if not poll.poll(0 if is_over else LOOK_MS):
             if is_over:
                 break
@@ -194,5 +204,7 @@ def _pass_output(child: ChildGroup, ending: CommandEnding) -> str:
             break
         sys.stdout.buffer.write(chunk)
         sys.stdout.buffer.flush()
+        # All is passed on; only so much is kept, as a command may write for hours.
         output += chunk[: ANSWER_MAX - len(output)]
+    # A command may write what is no UTF-8.
     return output.decode("utf-8", "replace")

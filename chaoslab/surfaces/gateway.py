@@ -108,6 +108,7 @@ class RunningGateway:
         finish()
         acting, until_s = self.shared.acting(), system.monotonic() + settle_s
         if acting and settle_s:
+            # A request may have an effect yet after its caller has gone.
             message = f"chaoslab: waiting up to {settle_s:g} s for {_list_requests(acting)} (Ctrl-C: no longer)"
             print(message, file=sys.stderr, flush=True)
         try:
@@ -159,6 +160,7 @@ def parse_ports(texts: Sequence[str], routes: Mapping[str, GatewayRoute]) -> dic
 def warn_of_unreached(routes: Mapping[str, GatewayRoute]) -> None:
     """Says on stderr which services on this machine take no connection now. A program may need none of them."""
     for route in routes.values():
+        # This machine alone: nobody outside was meant to be asked before a program does.
         try:
             check_reached(route, only_here=True)
         except LookupError as error:
@@ -193,6 +195,7 @@ def parse_plan(
         if isinstance(content, Mapping):
             if unknown := [name for name in content if name not in _PLAN]:
                 raise LookupError(f"{file} has no key '{unknown[0][:60]}': {did_you_mean(unknown[0], _PLAN)}")
+            # The option counts more than the file.
             seed = content.get("seed") if seed is None else seed
             try:
                 limits = read_limits(content.get("limits", ()))
@@ -246,6 +249,7 @@ def _default_triggers(fault: str, *, tool: bool) -> dict[str, Any]:
         return {}
     if not of_effect:
         return {}
+    # A tool that was named is the one that is meant, whatever it does.
     return {"max_times": 1} if tool else {"changes": True, "max_times": 1}
 
 
@@ -261,6 +265,7 @@ def _parse_injection(location: str, entry: Any) -> Injection:
     if not isinstance(entry, Mapping) or not {"fault", "target"} <= entry.keys():
         raise ValueError(f"{location} should be as in {example}")
     try:
+        # bind first: it tells of a missing or unknown argument in Python's own words, without the call.
         signature(inject).bind(**entry)
         return inject(**entry)
     except (ValueError, TypeError, LookupError) as error:
@@ -285,6 +290,7 @@ def gateway(
     settings = {f"ROUTE_{name.upper()}": route.url for name, route in routes.items()}
     with (
         open_gateway(routes, seam, port=port, ports=ports, timeout_s=timeout_s, proxy=proxy) as (address, shared),
+        # Of a proxy alone: its authority is made for one run, and goes with it.
         tempfile.TemporaryDirectory(prefix="chaoslab-") if proxy is not None else nullcontext("") as folder,
         open_live_log(plan, logs=logs, settings=settings, started=started, secrets=secrets) as book,
         closing(audit) if audit is not None else nullcontext(),
@@ -299,6 +305,7 @@ def gateway(
         variables = {}
         if stop is not None:
             lever_place = levers.LeverPlace(int(address.rpartition(":")[2]), shared.controls.token)
+            # Last, so that the file with the token is gone first.
             stack.enter_context(levers.announce(book.run.folder, lever_place))
         if shared.trust is not None:
             bundle = Path(folder, "certificates.pem")
@@ -324,6 +331,7 @@ def open_live_log(
     run = Run.create(logs, now=now)
     with run.log("info", secrets=secrets) as log:
         log.write(
+            # The settings and the plan first: without them no reader knows a log.
             events.RunStarted(
                 seed=plan.seed, settings=dict(settings), plan=plan.to_json(), prompts=1, now=now, model="",
                 world="local", code={"log": str(events.VERSION)},
@@ -347,6 +355,7 @@ def proxy_variables(routes: Mapping[str, GatewayRoute], proxy: str, bundle: str)
     exceptions = "" if any(of_host(name).near for name in routes) else "127.0.0.1,localhost,::1"
     return {
         **dict.fromkeys(PROXIES, proxy), **dict.fromkeys(("NO_PROXY", "no_proxy"), exceptions),
+        # Node heeds the variables of a proxy only if this one is set.
         **dict.fromkeys(VARIABLES, bundle), "NODE_USE_ENV_PROXY": "1",
     }  # fmt: skip
 
@@ -356,6 +365,7 @@ def check_loop(environment: Mapping[str, str], *ports: int | None) -> None:
     is."""
     for name in PROXIES:
         value = environment.get(name, "")
+        # Without a scheme urlsplit sees no host in it.
         parts = urlsplit(value if "://" in value else f"http://{value}")
         if value and is_near(parts.hostname or "") and parts.port and parts.port in ports:
             raise ValueError(f"{name} leads to port {parts.port}, the gateway's own: a loop; unset it for the gateway")
@@ -401,6 +411,7 @@ def rule_on_trial(history: History, gate: Gate, verdict: Verdict, key: str) -> i
     if gate.given:
         return ruling.code
     standing = stand_by_outcome(str(verdict.outcome))
+    # What was left undone is bad even where words may have admitted it.
     if standing is Standing.BAD or verdict.done is False:
         return GATE_FAILED
     return PROVES_NOTHING if unmet or standing is Standing.OPEN else 0
@@ -446,6 +457,7 @@ def judge_run(
     text = f"chaoslab: {verdict.outcome} – {verdict.why}{hint}{remedy} ({book.run.folder})"
     print(text, file=sys.stderr, flush=True)
     gate_code = rule_on_trial(history, gate, verdict, book.key)
+    # A command that failed by itself says more by its code than a gate that nobody asked for.
     is_own_failure = code and not verdict.harm and (verdict.outcome is Outcome.FAILED or gate_code == PROVES_NOTHING)
     return code if is_own_failure and not gate.given else gate_code or code
 

@@ -49,6 +49,7 @@ class LeverPlace:
         try:
             connection.request(method, f"{PATH}{self.token}/{lever}")
             answer = connection.getresponse()
+            # At most ANSWER_MAX: another program may listen at the port by now.
             content = json.loads(answer.read(ANSWER_MAX))
         except (OSError, HTTPException, ValueError):
             raise LookupError(f"the gateway of {run} does not answer at 127.0.0.1:{self.port}") from None
@@ -66,11 +67,13 @@ _SHAPE = Shape.of(LeverPlace)
 def announce(folder: Path, lever_place: LeverPlace) -> Iterator[None]:
     """A context in which the run's folder tells where its levers are. Raises OSError: it cannot be written."""
     path = folder / FILE
+    # For its user alone: the token steers the run.
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
         json.dump(vars(lever_place), file)
     try:
         yield
     finally:
+        # missing_ok, since the folder may have been cleared meanwhile.
         path.unlink(missing_ok=True)
 
 
@@ -78,20 +81,24 @@ def steer(folder: Path, words: Sequence[str]) -> list[str]:
     """Has a run do this. Returns what will happen, a line each. `words`: as `record.steering.steer`; of a gateway
     pause, resume, stop, FAULT=off, FAULT=on and FAULT=chance. Raises ValueError: a word is none of these, or the run
     cannot do it; the message says why. LookupError: its gateway does not answer. OSError: it cannot be written."""
+    # The file of a run that was killed still stands there.
     lever_place = LeverPlace.read(folder) if is_written(folder) else None
     if lever_place is None:
+        # All others look for words in their folder.
         return steering.steer(folder, words)
     return [_pull_lever(lever_place, folder.name, *_parse_lever(word)) for word in words]
 
 
 def _parse_lever(word: str) -> tuple[str, str]:
     """The lever of a gateway that a word stands for, and what will happen."""
+    # From the right: an injection's name may hold = itself.
     name, _, value = word.rpartition("=")
     if word in WORDS:
         meanings = {"pause": "it makes no fault", "resume": "it makes faults again", "stop": "it ends"}
         return word, meanings[word]
     if not name:
         raise ValueError(f"{word[:40]!r} should be {', '.join(WORDS)}, or a fault of its plan with =off, =on or =0.3")
+    # quote with safe="": a name may hold a slash.
     action = value if value in ("off", "on") else f"chance/{quote(value, safe='')}"
     return f"faults/{quote(name, safe='')}/{action}", f"'{name}' is {value} from the next request on"
 

@@ -76,6 +76,7 @@ class McpLine:
     def of(cls, text: bytes) -> "McpLine":
         try:
             value = json.loads(text)
+        # JSON that is nested too deep raises RecursionError, which is no ValueError.
         except (ValueError, RecursionError):
             value = None
         return cls(text, _object(value))
@@ -145,8 +146,8 @@ class McpProxy:
         self._batches: dict[str, BatchAnswers] = {}
         plan = seam.plan
         self._led = {
-            *([mcp.LIST] if any(each.of_listing for each in plan.candidates(mcp.LIST)) else []),
-            *([mcp.BEGIN] if any(mcp.BEGIN in each.targets for each in plan.injections) else []),
+            *([mcp.LIST] if any(injection.of_listing for injection in plan.candidates(mcp.LIST)) else []),
+            *([mcp.BEGIN] if any(mcp.BEGIN in injection.targets for injection in plan.injections) else []),
         }
         """The methods beside calls of tools whose answers may meet a fault."""
 
@@ -162,9 +163,12 @@ class McpProxy:
             self.said.append(json.dumps(_object(params).get("arguments"), ensure_ascii=False))
         if "id" in line.message and (isinstance(call, mcp.McpToolCall) or method in self._led):
             pending = PendingCall(line, call if isinstance(call, mcp.McpToolCall) else None)
+            # A daemon: a call that waits for ever must not keep the process.
             thread = threading.Thread(target=self._call, args=(pending,), daemon=True)
+            # Before it starts, since it takes itself out at its end.
             self._calls[_key(line.message["id"])] = thread, pending
             thread.start()
+            # Calls keep their order, unless a fault holds one back.
             pending.on_its_way.wait()
             return
         if method == "notifications/cancelled":
@@ -189,15 +193,18 @@ class McpProxy:
 
     def left(self) -> None:
         """Notes that the client has closed its end. It may still read what the server answers."""
+        # A copy: calls end meanwhile.
         for _, pending in [*self._calls.values()]:
             pending.inbox.put(CallEnd.LEFT)
 
     def closed(self) -> None:
         """Ends the calls that are under way, since the server has closed its end."""
+        # A copy: calls end meanwhile.
         under_way = [*self._calls.values()]
         for _, pending in under_way:
             pending.inbox.put(CallEnd.CLOSED)
         for thread, _ in under_way:
+            # Each writes its end into the log, which is closed next.
             thread.join(GRACE_S)
 
     def from_server(self, text: bytes) -> None:
@@ -227,6 +234,7 @@ class McpProxy:
             if isinstance(result, LaterResult):
                 self._tell(result.line.encode() + b"\n")
                 result = result.sent
+            # By identity: what no fault changed goes on byte by byte.
             server_line = next((line for line in answer_lines if line.message.get("result") is result), None)
             answer["result"] = result
         except (Silence, GivenUp) as error:
@@ -238,6 +246,7 @@ class McpProxy:
             answer["error"] = error.error
         finally:
             self._calls.pop(_key(message["id"]), None)
+            # Also where it was never sent, or the client's next line would wait for ever.
             pending.on_its_way.set()
         self._answer(server_line.text if server_line is not None else _encode_message(answer), answer)
 
@@ -269,6 +278,7 @@ class McpProxy:
             self._tools[key] = self._seam.stand_in(tool)
         return self._tools[key]
 
+    # Positional, since a tool may have an argument that is called self.
     def _asked(self, /, **arguments: Any) -> Any:
         """The server's result for a call with these arguments, which may have any name."""
         pending, answer_lines = arguments.pop(HIDDEN)
@@ -280,6 +290,7 @@ class McpProxy:
         else:
             is_unchanged = arguments == {key: call.arguments[key] for key in call.arguments if key != HIDDEN}
             changed = call.with_arguments(arguments)
+        # Before it is sent, since the answer may come at once.
         self._waiting[_key(message["id"])] = pending
         self._ask(pending.line.text if is_unchanged else _encode_message(changed))
         pending.on_its_way.set()
@@ -425,6 +436,7 @@ class ProxySession:
                 code = serve(proxy)
                 proxies[0].closed()
                 proxies[0].end(book.note)
+                # What comes from now on is no part of the trial.
                 seam.book = None
                 answer = "\n".join(proxies[0].said) if self.facts else "the connection was closed"
                 write_end(book, prompt=PROMPT, answer=answer, seconds=system.monotonic() - book.origin)

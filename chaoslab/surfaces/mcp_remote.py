@@ -63,6 +63,7 @@ class _Client(httpx2.AsyncClient):
             error_message = {"jsonrpc": "2.0", "id": None, "error": {"code": _FAILED, "message": reason}}
             return httpx2.Response(502, json=error_message, request=request)
         response.stream = _Guarded(response.stream)
+        # Not of a GET: a server without a stream of its own may answer 405 to that.
         if request.method == "POST":
             self.statuses.append(response.status_code)
         return response
@@ -71,6 +72,7 @@ class _Client(httpx2.AsyncClient):
 def make_client(fields: Mapping[str, str], *, near: bool) -> _Client:
     """A client for one server, with any number of connections. `fields`: headers of each request. `near`: it is on this
     machine, so no proxy of the environment is asked."""
+    # A stream may be silent for as long as it likes, and each call under way has one.
     timeout, limits = httpx2.Timeout(CONNECT_S, read=None, pool=None), httpx2.Limits(max_connections=None)
     client = _Client(headers=fields, timeout=timeout, limits=limits, trust_env=not near)
     client.statuses = []
@@ -120,6 +122,7 @@ class Remote:
             until_s = self._loop.time() + WAIT_S
             while self._asked and self._loop.time() < until_s and not stopped.is_set():
                 await asyncio.sleep(LOOK_S)
+        # What came too late: who wrote it waits still.
         while not self._lines.empty():
             if (line := self._lines.get_nowait()) is not None:
                 line[1].set()
@@ -131,6 +134,7 @@ class Remote:
         sent = threading.Event()
         with suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(self._lines.put_nowait, (text, sent))
+            # The loop may end before the line is sent.
             while not sent.wait(LOOK_S) and self._loop.is_running():
                 pass
 
@@ -144,6 +148,7 @@ class Remote:
         method = getattr(message, "method", "")
         if isinstance(message, JSONRPCRequest):
             if method == "initialize":
+                # In a thread, as in `_listen`.
                 await asyncio.to_thread(self._give_up)
             self._asked[json.dumps(message.id)] = message
         elif method == "notifications/cancelled":
@@ -191,6 +196,7 @@ class Remote:
         """Begins a session, in place of one that was begun before."""
         await self._stack.aclose()
         self._client = await self._stack.enter_async_context(make_client(self._fields, near=self._near))
+        # No bound: an event's size is for the client to judge.
         transport = streamable_http_client(self._url, http_client=self._client, max_sse_event_size=None)
         reads, self._line = await self._stack.enter_async_context(transport)
         listening = asyncio.create_task(self._listen(reads))
@@ -200,9 +206,11 @@ class Remote:
         async for item in reads:
             if not isinstance(item, SessionMessage):
                 continue
+            # Unset fields stay away, so that nothing is made up that the server did not send.
             message = item.message.model_dump(by_alias=True, mode="json", exclude_unset=True)
             if "method" not in message:
                 self._answered(message)
+            # A server may send half of a surrogate pair, which goes on as it came.
             line = json.dumps(message, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
             # In a thread, since the proxy may ask the server itself, and waits for this loop then.
             await asyncio.to_thread(self._proxy.from_server, line)
@@ -237,4 +245,5 @@ def run(url: str, fields: Mapping[str, str], session: ProxySession) -> int:
         return asyncio.run(Remote(url, fields, near=server_route.near).serve(proxied, session))
 
     values = fields.values()
+    # The token alone too: it may stand somewhere without the word before it.
     return session.run(url, serve, secrets=[*values, *(value.rpartition(" ")[2] for value in values)])

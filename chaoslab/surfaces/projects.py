@@ -29,6 +29,7 @@ def function_names(tools: Collection[str], reserved: Collection[str]) -> dict[st
     for tool in tools:
         name = re.sub(r"\W", "_", tool, flags=re.ASCII).strip("_") or "tool"
         name = f"tool_{name}" if name[0].isdigit() or not is_name(name) or name in reserved else name
+        # Two tools may differ only in characters that no name can have.
         while name in names.values():
             name += "_2"
         names[tool] = name
@@ -51,11 +52,13 @@ def render_signature(properties: Mapping[str, Any], always: Collection[str]) -> 
     rest = [
         f"{typed[name]} = None" if ":" in typed[name] else f"{name}=None" for name in properties if name not in always
     ]
+    # Parameters with a default must come after those without.
     return ", ".join([*(typed[name] for name in properties if name in always), *rest])
 
 
 def render_function(name: str, parameters: str, docstring: object, body: str) -> str:
     """The text of a function. `docstring`: its docstring; `body`: what it returns."""
+    # As JSON, since a description may hold quotes and ends of lines.
     text = json.dumps(str(docstring)[:200], ensure_ascii=True)
     return f"def {name}({parameters}):\n    {text}\n    return {body}\n"
 
@@ -104,6 +107,7 @@ class Personal:
         digits = [int(character) for character in text_found if character.isdigit()]
         if kind == "card" and not _is_card(digits):
             return text_found
+        # An address is the same in capitals, and a number with other blanks.
         same = text_found.lower() if kind == "e-mail" else "".join(map(str, digits))
         number = 1 + sum(known_kind == kind for known_kind, _ in self._known)
         return self._known.setdefault((kind, same), f"<{kind} {number}>")
@@ -118,4 +122,5 @@ class Personal:
 def _is_card(digits: list[int]) -> bool:
     """True if the digits pass Luhn's check and are not all the same."""
     doubled = (digit if n % 2 == 0 else sum(divmod(2 * digit, 10)) for n, digit in enumerate(reversed(digits)))
+    # Zeros alone pass the check too.
     return sum(doubled) % 10 == 0 and len(set(digits)) > 1

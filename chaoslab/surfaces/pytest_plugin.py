@@ -50,9 +50,11 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]
     """Fails a test that asked for chaos, ended well and ran no agent: it proves nothing."""
     result = yield
     fixture = pyfuncitem.funcargs.get("chaos")
+    # By its type: a project may have a fixture of this name itself.
     if isinstance(fixture, Chaos):
         if not fixture.used:
             _refuse("chaos: the test never calls chaos.run, so it proves nothing")
+    # Those of the function alone: a mark on a class or a module may be for some of its tests.
     elif any(mark.name == "chaos" for mark in pyfuncitem.own_markers):
         _refuse("chaos: the mark has no effect, since the test does not take the fixture: add the parameter `chaos`")
     return result
@@ -102,6 +104,7 @@ class Chaos:
         of. `options`: all others of
         `chaoslab.run`.
         """
+        # Before anything that may fail: a wrong argument is then told, and not that nothing was run.
         self.used = True
         from contextlib import closing
         from dataclasses import replace
@@ -151,6 +154,7 @@ class Chaos:
                 if trial.folder is not None:
                     book.add(rulings[-1], _rerun_line(self._node, seed, rulings[-1]))
                 count = count_rulings(rulings)
+                # The rest could change nothing.
                 if (count.bad and min_share == 1.0) or count.open > max_open * len(numbers):
                     break
         state, reason = RulingState.PASSED, ""
@@ -160,6 +164,7 @@ class Chaos:
             reason = "" if min_share == 1.0 else f"{count} trials passed, {min_share:.0%} should have"
         elif reason := explain_unproven_rulings(rulings, min_share, max_open):
             state = RulingState.INVALID
+        # One trial alone may have been spared by its dice.
         elif injections and only is None and not any(_has_met_fault(ruling) for ruling in rulings):
             names = ", ".join(injection.name for injection in injections)
             state, reason = (
@@ -199,6 +204,7 @@ class Chaos:
 
 def _refuse(text: str) -> NoReturn:
     """Fails the test with this text alone."""
+    # A traceback would show the plug-in's own lines, which say nothing of the agent.
     raise pytest.fail.Exception(text, pytrace=False) from None
 
 
@@ -210,6 +216,7 @@ def _fail_in_one_line(*, run: bool = False) -> Iterator[None]:
     from chaoslab.core.fault import BrokenFault
     from chaoslab.worlds.virtual.context import Unsupported
 
+    # While trials run, an agent's own ValueError must not read as a wrong argument.
     of_run, of_arguments = (
         (BrokenFault, BrokenPlugin, Unsupported, OSError),
         (LookupError, ValueError, TypeError, OSError),
@@ -240,12 +247,14 @@ def _rules(expect: Iterable[Any], accept: Sequence[str] | None) -> TrialRules:
 
 def _rerun_line(node: pytest.Item, seed: int, ruling: Ruling) -> str:
     """The line that runs this trial of the test again."""
+    # The id of a parameter may hold a quote.
     quoted = node.nodeid.replace("'", "'\"'\"'")
     return f"rerun: pytest '{quoted}' --chaos-seed={seed} --chaos-trial={ruling.number}"
 
 
 def _first_given(*values: Any) -> Any:
     """The first value that is not None; None if there is none."""
+    # None alone: 0 and an empty list were given.
     return next((value for value in values if value is not None), None)
 
 

@@ -67,6 +67,7 @@ def resume(logs: Path, key: str) -> Run | None:
 def keep(logs: Path, key: str, run: Run) -> None:
     """Notes that this is a run of the session: the one that goes on, unless another is under way."""
     link = _link(logs, key)
+    # Two at once are two runs.
     (_link(logs, f"{key}-{run.name}") if link.is_symlink() else link).symlink_to(run.folder.name)
 
 
@@ -108,6 +109,7 @@ def recall(seam: FunctionSeam, book: TrialLog, history: History) -> None:
             if (answered := requests.get((event.target, event.request, event.attempt))) is not None:
                 book.requests.answered(answered)
         elif isinstance(event, events.FaultScheduled):
+            # Hits count over the whole run, so `max_times` holds over its proxies.
             hits = seam.memory.met.setdefault(event.injection, HitsSoFar(event.injection))
             hits.times, hits.in_a_row, hits.since_s = hits.times + 1, hits.in_a_row + 1, record.t
             hits.first = event.target, event.request, event.attempt

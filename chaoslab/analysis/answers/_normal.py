@@ -27,6 +27,7 @@ _SIGNS = {
 """Signs and the words that stand for them."""
 _SIGN = re.compile("|".join(map(re.escape, _SIGNS)))
 _RELATIONS = {
+    # Between digits it is a range: a minus before a number stands behind no digit.
     "to": r"(?<=\d)(?: ?– ?|-| - )(?=\d)", "slash": r"(?<=\d) ?/ ?(?=\d)",
     "not": r"n['’]t\b|!=", "can not": r"\bcannot\b",
     "atmost": r"<=", "atleast": r">=", "below": r"<(?=\s?\d)", "above": r">(?=\s?\d)",
@@ -52,14 +53,17 @@ _MARKDOWN = re.compile(
 _AT = re.compile(r"(?<=\d{4}-\d\d-\d\d),?\s+at\s+(?=\d)", re.IGNORECASE)
 
 
+# A twin's answer comes again with each trial that is compared with it.
 @lru_cache(maxsize=128)
 def normal_tokens(text: str) -> tuple[str, ...]:
     """The tokens of a text in one notation."""
+    # Markdown first, since its signs would become words.
     text = _SIGN.sub(lambda match: _SIGNS[match[0]], _MARKDOWN.sub(" ", text))
     return tuple(_split_tokens(_AT.sub(" ", rewrite_dates(rewrite_clock(rewrite_numbers(text))))))
 
 
 def _split_tokens(text: str) -> list[str]:
+    # can't before any other n't, which would leave "ca not".
     text = _RELATION.sub(_replace_relation, re.sub(r"\bcan['’]t\b", "can not", text, flags=re.IGNORECASE))
     text = _SPELLING.sub(lambda match: f" {match.lastgroup} ", text)
     text = _SYMBOL.sub(_replace_symbol, text)

@@ -6,7 +6,9 @@ import re
 from datetime import date
 
 _GROUPED = re.compile(r"(?<![\w.,])\d{1,3}(?P<sign>['’_\u00a0\u2009\u202f])\d{3}(?:(?P=sign)\d{3})*(?!\w)")
+# With both marks alone: 1.234 may be English.
 _CONTINENTAL = re.compile(r"(?<![\w.,])\d{1,3}(?:\.\d{3})+,\d+(?![\w])(?!,\d)")
+# With dots the day comes first. With slashes that cannot be told, unless the year comes first.
 _DOTTED_DATE = re.compile(r"(?<![\w.])(\d{1,2})\.(\d{1,2})\.(\d{4})(?!\w|\.\d)")
 _YEAR_FIRST = re.compile(r"(?<![\w/])(\d{4})/(\d{1,2})/(\d{1,2})(?![\w/])")
 
@@ -26,7 +28,7 @@ def spell_date(year: str, month: str, day: str, *, otherwise: str) -> str:
     try:
         return date(int(year), int(month), int(day)).isoformat()
     except ValueError:
-        return otherwise
+        return otherwise  # no day of the calendar, so it is another number
 
 
 _CLOCK = re.compile(r"\b(?P<h>1[0-2]|0?[1-9])(?:[:.](?P<m>[0-5]\d))? ?(?P<half>[ap])\.?m\b\.?", re.IGNORECASE)

@@ -105,6 +105,7 @@ def _accent_pattern() -> re.Pattern[str]:
 
 def _find_keys(text: str) -> list[str]:
     """The names of a text with digits, capitals and small letters."""
+    # Capitals alone, or at the beginning alone, are a matter of style: ORDER17 is Order17.
     return [name for name in _KEY.findall(text) if not (name.isupper() or name.islower() or name.istitle())]
 
 

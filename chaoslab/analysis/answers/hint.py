@@ -56,4 +56,5 @@ def find_plain_parts(text: str) -> list[str]:
 
 def _admits(sentence: str) -> bool:
     text = fold_text(_QUOTED.sub(" it ", sentence.replace("’", "'"))).replace("❌", " failed ")
+    # A question admits nothing, as in "Shall I try again?".
     return not text.rstrip().endswith("?") and bool(_ADMISSION.search(_NO_TROUBLE.sub(" ", text)))

@@ -7,6 +7,7 @@ from typing import Any
 
 from chaoslab.base.alike import are_equal
 
+# Models put JSON into a block of code.
 _FENCED = re.compile(r"\s*```(?:json|JSON)?\s*\n(.*?)\n\s*```\s*", re.DOTALL)
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _IDLE = frozenset(["attempt", "attempts", "retry", "retries", "tries", "elapsed", "took", "timestamp"])

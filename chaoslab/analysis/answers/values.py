@@ -62,10 +62,12 @@ def _canonical_number(number: str) -> str:
     digits, _, exponent = number.replace(",", "").partition("e")
     if _CODE.fullmatch(digits):
         return f"#{number}"
+    # 1e999999 would be a million digits, written out.
     if exponent and (len(exponent) > 5 or abs(int(exponent)) > EXPONENT_MAX):
         return f"#{digits}e{exponent}"
     text = f"{Decimal(f'{digits}e{exponent or 0}'):f}"
     if "." in text:
+        # More digits than anybody writes are a float's, as in 0.30000000000000004.
         if len(text.strip("-0").replace(".", "")) > FLOAT_DIGITS:
             text = f"{Decimal(repr(round_to_digits(float(text)))):f}"
         text = text.rstrip("0").rstrip(".")
@@ -111,6 +113,7 @@ def contains_spelling(spellings: Sequence[str], text: str) -> bool:
     """True if one of the spellings occurs in the text as whole words and whole numbers. Case, accents and spacing do
     not count."""
     rewritten = rewrite_clock(rewrite_numbers(text))
+    # In both ways, since the fact itself may be stated in either notation.
     return _contains_spelling(spellings, text) or (rewritten != text and _contains_spelling(spellings, rewritten))
 
 

@@ -290,6 +290,7 @@ def build_assertion(name: str, params: Any) -> Assertion:
     LookupError: there is no such assertion. ValueError: a parameter is missing, unknown or wrong."""
     assertion = load(name)
     parameters = {parameter.name: parameter for parameter in fields(assertion)}
+    # A mapping is the value itself where the only parameter takes one.
     if not isinstance(params, Mapping) or (len(parameters) == 1 and _takes_mapping(assertion)):
         if not parameters:
             raise ValueError(f"{name} has no parameters")
@@ -324,6 +325,7 @@ class Expect:
     """The assertions by name, for Python: `lab.expect.max_calls(5)`."""
 
     def __getattr__(self, name: str) -> Callable[..., Assertion]:
+        # Python asks for such names by itself, as when it copies an object.
         if name.startswith("_"):
             raise AttributeError(name)
         try:

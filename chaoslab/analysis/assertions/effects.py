@@ -42,7 +42,10 @@ class NoDuplicateEffects(Assertion):
         groups: dict[str, list[tuple[Record, Effect]]] = {}
         for record, event in trial.effects(self.effect):
             content = {
-                key: value for key, value in event.content.items() if key != "id" and not is_idempotency_key(key)
+                # An id of its own would make any two effects unlike.
+                key: value
+                for key, value in event.content.items()
+                if key != "id" and not is_idempotency_key(key)
             }
             groups.setdefault(canonical([event.target, event.effect, content]), []).append((record, event))
         for duplicates in groups.values():
@@ -108,6 +111,7 @@ class StateEquals(Assertion):
                 value = value[int(key)]
             else:
                 return Miss.at(f"the end state has no {self.path}", record)
+        # True is 1 to Python, and not in JSON.
         if value == self.value and isinstance(value, bool) == isinstance(self.value, bool):
             return None
         return Miss.at(

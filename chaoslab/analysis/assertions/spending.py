@@ -27,6 +27,7 @@ class MaxCost(Assertion):
             if usage.cost_usd is None:
                 return Miss.at(f"the price of {usage.model} is not known", record)
             spent += usage.cost_usd
+            # A sum of floats may lie a little above the limit that it equals.
             if spent > self.usd + 1e-12:
                 return Miss.at(
                     f"{spent:.6f} USD by the model's answer {usage.request}, at most {self.usd:g} were allowed", record

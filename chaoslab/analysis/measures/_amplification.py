@@ -135,6 +135,8 @@ def _assign_layers(history: History, repeated: Set[Request], dropped: Set[Place]
         previous, last_attempts[request] = last_attempts.get(request), (at[3], record.t)
         if previous is None:
             continue
+        # What is certain first: the client's own count, then what the lab's tools noted, and last what only the time
+        # suggests.
         if start.client_retry:
             yield request, SDK
         elif (*request, previous[0]) in retried or at in fell_back:

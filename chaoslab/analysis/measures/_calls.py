@@ -13,6 +13,7 @@ from itertools import pairwise
 from chaoslab.core.events import Budget, CallFinished, Fallback, PromptFinished, PromptStarted, Usage
 from chaoslab.record.history import History, Place
 
+# Lengths that people have words for, so that an axis has round numbers.
 WIDTHS_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, 600.0, 3600.0, 21600.0, 86400.0, 604800.0, 2592000.0)
 STRETCHES = 40
 
@@ -33,6 +34,7 @@ class EndTimes:
     """Collects the moments at which prompts and calls of batches ended, in their order."""
 
     began_t: float | None = None
+    # Eight bytes each, since a run may have millions of them.
     prompts: array[float] = field(default_factory=lambda: array("d"))
     calls: array[float] = field(default_factory=lambda: array("d"))
 
@@ -59,6 +61,7 @@ def _compute_throughput(began_t: float, prompts: Sequence[float], calls: Sequenc
         return int(max(moment - began_t, 0.0) / width_s)
 
     def count_ends(moments: Sequence[float]) -> tuple[int, ...]:
+        # The moments are in order, so that it takes a few looks for an interval and not one for each moment.
         ends = [bisect_right(moments, n, key=stretch_of) for n in range(stretches)]
         return tuple(end - begin for begin, end in pairwise([0, *ends]))
 
@@ -164,5 +167,6 @@ class Bill:
     def result(self) -> Spent | None:
         if not self.answers:
             return None
+        # fsum, whose result is the same in whatever order the parts of a run come.
         cost_usd = math.fsum(self.costs) if self.costs else None
         return Spent(self.answers, self.prompt_tokens, self.completion_tokens, cost_usd, self.answers - len(self.costs))

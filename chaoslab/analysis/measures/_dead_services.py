@@ -51,6 +51,7 @@ class DeadServices:
             elif at not in faulted and at not in excluded and call.error != events.UNTOLD:
                 silence = self._silent.setdefault(target, _Silence())
                 silence.requests.add((trial, target, call.request))
+                # Where no fault hit the service, any moment is before one.
                 silence.sure |= record.t < first_t.get((trial, target), record.t + 1)
 
     def _answered(self, target: str) -> None:

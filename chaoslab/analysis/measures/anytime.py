@@ -36,6 +36,7 @@ def e_value(worse: int, better: int) -> float:
     2023).
     """
     logs = [worse * if_worse + better * if_better for if_worse, if_better in _RATIOS]
+    # exp overflows beyond 709.
     return min(EVIDENCE_MAX, sum(map(exp, (min(log_ratio, _LOG_MAX) for log_ratio in logs))) / len(logs))
 
 
@@ -133,11 +134,13 @@ def compute_power(worse: float, better: float, pairs: int, *, alpha: float) -> f
     decision_chances = _decision_chances(round(worse / discordant_share, 6), alpha)
     if discordant_share >= 1:
         return decision_chances[min(pairs, DISCORDANT_MAX)]
+    # In logarithms, since the binomial coefficients of a million pairs are beyond any float.
     log_p, log_q, log_factorial = math.log(discordant_share), math.log1p(-discordant_share), math.lgamma(pairs + 1)
     chances = [
         math.exp(log_factorial - math.lgamma(k + 1) - math.lgamma(pairs - k + 1) + k * log_p + (pairs - k) * log_q)
         for k in range(min(pairs, DISCORDANT_MAX) + 1)
     ]
+    # More discordant pairs than are reckoned decide at least as often as the most of those.
     beyond = max(0.0, 1 - math.fsum(chances)) * decision_chances[-1]
     return min(1.0, math.fsum(map(float.__mul__, chances, decision_chances)) + beyond)
 
@@ -147,6 +150,7 @@ def count_pairs_needed(worse: float, better: float, *, alpha: float, least: floa
     if compute_power(worse, better, PAIRS_MAX, alpha=alpha) < least:
         return None
     low, high = 0, 1
+    # Doubled first, since the number may be anything up to a million.
     while compute_power(worse, better, high, alpha=alpha) < least:
         low, high = high, high * 2
     while high - low > 1:

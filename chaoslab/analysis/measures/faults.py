@@ -366,6 +366,7 @@ def _is_conditional(injection: Mapping[str, Any]) -> bool:
 
 
 def _is_plausible(hits: int, rolled: int, chance: float | None) -> bool | None:
+    # More hits than rolls: the ends of attempts, which tell the rolls, are lost.
     if chance is None or not 0 < rolled >= hits:
         return None
     return is_plausible(hits, rolled, chance, confidence=PLAUSIBLE)

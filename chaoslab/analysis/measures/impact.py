@@ -110,6 +110,7 @@ class _TrialFacts:
     def impact(self, places: Collection[tuple[str, str]]) -> Impact:
         """The impact of a fault at these places, each a fault and a target."""
         fault_targets, fault_keys, rows = {target for _, target in places}, set(places), self.rows
+        # Each once: a trial may have met the fault at several places.
         trials = [*dict.fromkeys(chain.from_iterable(self.met[key] for key in places))]
         unaffected = Counter[_PromptStanding]()
         for called, faults, stood, count in self.alike:

@@ -124,6 +124,7 @@ def lower_bound(shares: Sequence[tuple[int, int]], chance: float) -> float:
 
 def _bracket_whole(value: float) -> Iterator[tuple[int, float]]:
     """The whole numbers around a value with their weights, whose mean it is."""
+    # A whole number may come out a little below itself.
     below = math.floor(value + 1e-9)
     yield below, 1 - max(0.0, value - below)
     if value - below > 1e-9:
@@ -138,6 +139,7 @@ def wilson(count: int, total: int, *, confidence: float = CONFIDENCE) -> Interva
     share = count / total
     middle = (share + z * z / (2 * total)) / (1 + z * z / total)
     half = z / (1 + z * z / total) * math.sqrt(share * (1 - share) / total + z * z / (4 * total * total))
+    # Exact at the ends, where the formula leaves the rest of a rounding.
     return Interval(0.0 if count == 0 else middle - half, 1.0 if count == total else middle + half)
 
 
@@ -191,6 +193,7 @@ class _BinomialTail:
 
         if not tail:
             return float(not self._upper)
+        # The terms fall on both sides of the largest, so that those which matter end at places found by halves.
         peak = min(max(int((total + 1) * chance), tail[0]), tail[-1])
         log_floor = log(peak) - FAINT
         begin = bisect_left(range(tail[0], peak), True, key=lambda k: log(k) > log_floor) + tail[0]
@@ -207,6 +210,7 @@ def _log_ways(total: int, count: int) -> float:
 def _bisect(rising: Callable[[float], float]) -> float:
     """The zero of a rising function on (0, 1)."""
     low, high = 0.0, 1.0
+    # Sixty halvings: more than the 53 bits of a float can follow.
     for _ in range(60):
         middle = (low + high) / 2
         if middle in (low, high):
@@ -329,6 +333,7 @@ class Survival:
         return Estimate(at, Interval(at if low is None else low, math.inf if high is None else high))
 
     def _first(self, level: Callable[[CurveStep], float]) -> float | None:
+        # The product of shares may come out a little above a half that it is.
         return next((step.at_s for step in self.steps if level(step) <= 0.5 + 1e-12), None)
 
     @property
@@ -339,6 +344,7 @@ class Survival:
         variance = self.effect * sum(
             area * area * step.ended / (step.at_risk * (step.at_risk - step.ended))
             for area, step in zip(beyond, self.steps, strict=True)
+            # Where nobody is left the area beyond is 0, and its term would be 0/0.
             if step.at_risk > step.ended
         )
         mean, half = math.fsum(areas), Z * math.sqrt(variance)

@@ -203,6 +203,7 @@ class RunReport:
             amplification=findings.amplification.section(lambda measure: measure.result()),
             reliability=rows.section(
                 lambda trials: (
+                    # What is left of the stories is no fair sample of recoveries.
                     compute_reliability(trials, standings, None if findings.left_out else recovery.value.overall)
                     if judgeable or rulings
                     else None

@@ -120,6 +120,7 @@ def find_first_difference(was: Any, now: Any, path: str = "") -> tuple[str, Any,
             ),
             None,
         )
+    # True is 1 to Python, and 1 is 1.0: in a log they are not.
     return None if was == now and type(was) is type(now) else (path, was, now)
 
 

@@ -105,6 +105,7 @@ class TrialTable:
         place would tell where a batch ended."""
         outside_indices = [n for n, row in enumerate(self.rows) if row.prompt is None]
         last = sorted([(self.keys[n], self.rows[n]) for n in outside_indices], key=itemgetter(0))
+        # From the end, so that the places before stay right.
         for n in reversed(outside_indices):
             del self.keys[n], self.rows[n]
         for key, row in last:
@@ -220,6 +221,7 @@ class TrialTable:
         baselines = self._calm()
         by_trial: dict[int, Comparison | None] = {}
         for trial in self.rows:
+            # By identity: rows that are alike are one object.
             if trial.met and id(trial) not in by_trial:
                 by_trial[id(trial)] = _compare_trial(trial, baselines) if trial.comparable else None
         return [(key, by_trial[id(trial)]) for key, trial in zip(self.keys, self.rows, strict=True) if trial.met]

@@ -154,6 +154,7 @@ def _parse_number(value: Any) -> Decimal | None:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
+        # By its text, since Decimal(0.1) is not 0.1.
         number = Decimal(str(value))
     except InvalidOperation:
         return None

@@ -289,6 +289,7 @@ class NearWishes:
     def __init__(self, pairing: Pairing) -> None:
         self._of, self._left = pairing, dict.fromkeys(pairing.left)
         self._by_receiver = defaultdict[tuple[str, str], list[int]](list)
+        # The last first: then the first is at the end of its list, where it is taken off.
         for number in reversed(self._left):
             wish = pairing.stated[number]
             for key in self._receivers(wish.get("to"), wished=True):

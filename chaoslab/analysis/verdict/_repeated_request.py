@@ -114,6 +114,7 @@ class _Calls:
         if entry.at not in self.ends:
             return 0, ""
         end = self.ends[entry.at]
+        # A function's result has no status.
         return end.status or HTTPStatus.OK, end.reply
 
 
@@ -133,6 +134,7 @@ def _repeatable_effects(
         if method in REPEATABLE or _TOKEN in effect.content or at is None:
             continue
         made_ids: list[str] = []
+        # The thing that the path names: an id of /orders may be called order_id.
         noun = _normalize_name(path.rpartition("/")[2] or method).removesuffix("s")
         content = _mask_ids(effect.content, {*_REQUEST_ID_FIELDS, f"{noun}id"}, made_ids)
         content = content if span is None else span.unstamped(content)

@@ -111,6 +111,7 @@ def _judge(trial_events: TrialEvents, history: History) -> Verdict:
     rules, findings = ledger.Rules.of(started), list[Finding]()
     if started.stated and started.effects is not None:
         findings = ledger.compare_effects(started.effects, effects, rules)
+        # Only where they differ: most effects are equal as they are, and to look for moments in them takes time.
         if findings and rules.exact:
             rules = replace(rules, spans=_trial_spans(trial_events, started))
             findings = ledger.compare_effects(started.effects, effects, rules)
@@ -142,6 +143,7 @@ def _judge(trial_events: TrialEvents, history: History) -> Verdict:
         return _verdict_on_end(Outcome.INVALID, world, harm, lost, invalid_finding)
     if end.status == events.UNTOLD and not harm:
         return Verdict(Outcome.UNKNOWN, "the log does not tell how it ended", world=world)
+    # "null" is the None of an agent that returned nothing, unless its twin did so too.
     is_silent = not end.answer.strip() or (end.answer == "null" and (started.twin or "null") != "null")
     if is_hung or end.status != "ok" or is_silent:
         outcome, reason = Outcome.FAILED, "the answer is empty"

@@ -215,6 +215,7 @@ class _OpenEffects:
                 candidates += [(bool(is_surplus), stack[-1])] if stack else []
         if not candidates:
             return None
+        # A surplus one first, and of these the latest.
         number = max(candidates)[1]
         del self._content[number]
         return number

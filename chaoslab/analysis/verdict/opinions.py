@@ -52,6 +52,7 @@ class Questions(Spoken):
 def collect_questions(history: History) -> dict[str, Question]:
     """The question of each trial whose answer nothing certain decides, whatever was said of it before."""
     collector = Questions()
+    # The judge goes its usual way, and asks a collector in the place of the replies.
     replies = history.spoken
     history.spoken = collector
     try:
@@ -98,6 +99,7 @@ def read_reply(question: Question, reply: Any) -> Said | None:
 
 def parse_json_object(reply: Any) -> Mapping[str, Any]:
     """The JSON object in a model's words; empty if there is none."""
+    # From the first brace to the last, since models put words around what they were asked for.
     match = re.search(r"\{.*\}", reply, re.DOTALL) if isinstance(reply, str) else None
     try:
         data: dict[str, Any] = json.loads(match[0]) if match else {}

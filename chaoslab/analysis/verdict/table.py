@@ -32,6 +32,7 @@ ENDED_WELL = ("correct", "degraded")
 """The outcomes of a trial that ended well."""
 ENDED_OPEN = ("undone", "unknown", "invalid", "unfinished")
 """The outcomes of a trial of which it is not known if it ended well."""
+# Without its first one: what was left undone is known, and a user may accept it.
 ACCEPTABLE = tuple(str(outcome) for outcome in Outcome if outcome not in ENDED_OPEN[1:])
 """The outcomes that a user may accept: nothing that is not known passes."""
 

@@ -82,6 +82,7 @@ class Chance(Trigger):
     value: float
     should_be = "a number from 0 to 1"
     spares = True
+    # Last, since dice cost a hash.
     order = 9
 
     @classmethod

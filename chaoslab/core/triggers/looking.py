@@ -39,6 +39,7 @@ class Tool(Trigger):
     def holds(self, occasion: Occasion, hits: HitsSoFar) -> bool:
         matches = self._known.get(occasion.tool)
         if matches is None:
+            # Paths with ids in them hardly come again, so the cache is bounded.
             if len(self._known) == KNOWN_MAX:
                 self._known.clear()
             matches = self._known[occasion.tool] = self._pattern.match(occasion.tool) is not None
@@ -133,6 +134,7 @@ class WindowS(Trigger):
         if any(isinstance(moment, bool) or not isinstance(moment, int | float) for moment in value):
             raise cls.refused()
         begin, end = map(float, value)
+        # The end may be infinite. NaN fails the comparison.
         if not (0 <= begin < end and math.isfinite(begin)):
             raise cls.refused()
         return cls((begin, end))

@@ -165,6 +165,7 @@ def _with_results(case: C, twin: TwinTrial, second: TwinTrial) -> C:
         )
     differ = _LEAKS.format(reason, _advise_fresh(case, twin, second)) if reason else ""
     notes = (differ if legible else _NO_ANSWER.format(reason),) if reason else ()
+    # Words decide nothing, so this is a warning; the twin stays the baseline.
     if not case.facts and find_admission(twin.said):
         notes = (*notes, f"the trial without faults seems to say that something failed: {_shorten(twin.said)}")
     facts_stated, effects_stated = bool(case.facts), case.effects is not None
@@ -180,6 +181,7 @@ def _with_results(case: C, twin: TwinTrial, second: TwinTrial) -> C:
         exact=bool(effects) and not effects_stated,
         pending=twin.result.pending,
         twin=Twin(
+            # A twin whose answer lacks a stated fact is wrong itself, so no answer is compared with it.
             answer if all(contains_spelling(fact, twin.said) for fact in case.facts) else None,
             twin.result.seconds,
             sum(1 for _ in twin.history.of(events.CallStarted)),
@@ -202,6 +204,7 @@ def _with_results(case: C, twin: TwinTrial, second: TwinTrial) -> C:
 
 def _find_differences(twin: TwinTrial, second: TwinTrial) -> dict[str, str]:
     """The parts in which two runs of the trial without faults differ, each with the difference in words."""
+    # A trial that fails is no baseline for that reason alone; no difference needs to be told.
     if twin.said is None:
         return {}
     differences = {}
@@ -274,6 +277,7 @@ def _find_repeated(twin: TwinTrial, idempotent: Collection[str]) -> dict[str, An
 def _advise_fresh(case: AgentCase, twin: TwinTrial, second: TwinTrial) -> str:
     """The advice on what to make anew: the service whose answer differs first, or the agent."""
     ends = [[event for _, event in trial.history.of(events.CallFinished)] for trial in (twin, second)]
+    # Up to the shorter one: a call that only one of the two made is another kind of difference (`_find_other_call`).
     answers = zip(*([(end.target, end.status, end.reply) for end in calls] for calls in ends), strict=False)
     host = next(
         (
@@ -283,6 +287,8 @@ def _advise_fresh(case: AgentCase, twin: TwinTrial, second: TwinTrial) -> str:
         ),
         "",
     )
+    # The default stands for "no service": then, as with a service that is made anew, it is the agent that keeps
+    # something.
     if isinstance(case.services.get(host, Fresh(str)), Fresh):
         return "something is kept from one trial to the next: give agent=lab.fresh(make)"
     return f"{host} keeps something from one trial to the next: give services={{'{host}': lab.fresh(make)}}"

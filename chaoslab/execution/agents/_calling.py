@@ -22,9 +22,11 @@ class Loop:
 
     def fetched(self, answer: Any) -> Any:
         """The awaited answer if it is an awaitable, the whole one if it is a generator."""
+        # A plain text needs no guard: none of the user's code runs when it is looked at.
         if type(answer) is str:
             return answer
         if holds(inspect.isawaitable, answer) or holds(inspect.isasyncgen, answer):
+            # Not asyncio.run for each turn: a client that the agent keeps stays bound to the loop that it first ran in.
             self._runner = self._runner or asyncio.Runner()
             return self._runner.run(await_answer(answer))
         return _drain_generator(answer)
@@ -69,6 +71,7 @@ def _drain_generator(answer: Any) -> Any:
         try:
             pieces.append(next(answer))
         except StopIteration as end:
+            # What a generator returns is its answer; what it yielded before were steps on the way.
             return _join_pieces(pieces) if end.value is None else end.value
 
 
@@ -144,8 +147,10 @@ def _read_own_content(answer: Any) -> Any:
         return answer
     if isinstance(answer, BaseException):
         return describe_error(answer)
+    # An object with slots has no __dict__; its text or its fields are read below.
     if public := {name: value for name, value in getattr(answer, "__dict__", {}).items() if not name.startswith("_")}:
         return public
+    # Not object's own text, which has the address, another one in each run.
     if any("__str__" in vars(member) for member in type(answer).__mro__[:-1]):
         try:
             return str(answer)

@@ -71,6 +71,7 @@ class AgentResult:
         self.verdict = judge(self.history, self.book.key)
         self.met = tuple(event.injection for _, event in self.history.of(events.FaultWitnessed))
         if lines:
+            # Here, where the trial ran: spelt by the process that takes the results, all of them would wait for one.
             buffered = self.kept
             if self.book.plain:
                 self.book.spelt = buffered
@@ -173,6 +174,7 @@ class AgentCase:
         ]
         return (*map(name_of, (*self.tools, *self.reads)), *aimed_at)
 
+    # Cached, since it is the same for all trials of a run: it is made and spelt once.
     @cached_property
     def opening(self) -> tuple[events.Event, ...]:
         """The events with which each of its trials begins."""
@@ -235,11 +237,13 @@ class AgentCase:
     @property
     def limit_s(self) -> float:
         """The most seconds of real time for a trial."""
+        # In real time the deadline passes in real time too.
         return self.options.real_limit_s + (self.deadline_s if self.options.world == "local" else 0.0)
 
     @property
     def sequential(self) -> bool:
         """True if a budget in dollars counts over the whole run."""
+        # Side by side, no trial would know what the others have spent.
         return any(choice.params.get("cost_usd") for i in self.plan.injections for choice in i.choices)
 
     def started(self, trials: int) -> events.RunStarted:

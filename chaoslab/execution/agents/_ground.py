@@ -37,6 +37,7 @@ class ChangedRead(WrongValue):
         reply: Reply = yield call
         if not isinstance(reply.value, dict | list | str | int | float):
             return reply
+        # In a list, so that a bare text or number has a holder that can be written to, too.
         box = [deepcopy(reply.value)]
         for holder, key in list(find_places(box, every=True)):
             holder[key] = self._wrong(holder[key])
@@ -52,6 +53,7 @@ def find_reads(history: History) -> list[TwinRead]:
     numbers: dict[tuple[str, str, str], list[int]] = {}
     replies: dict[tuple[str, str, str], list[str]] = {}
     for key, call in _iterate_ended_calls(history):
+        # A model's reply has a finish_reason, and is no read: what it says follows from what it was sent.
         if call.ok and call.finish_reason is None and (call.target, call.request) not in acting:
             numbers.setdefault(key, []).append(call.request)
             replies.setdefault(key, []).append(call.reply)

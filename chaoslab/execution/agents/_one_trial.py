@@ -80,6 +80,7 @@ def run_trial(case: AgentCase, spec: TrialSpec, ready: TrialSetup) -> AgentResul
         if isinstance(app := case.services.get(name), ModelApp):
             app.begin(name, book.key, model_warnings.append)
     seam.pace, seam.left = place.pace, 0
+    # Its process was ended, and what the trial did there is lost: it is written down here without being run.
     if spec.stopped:
         result.hung = spec.stopped
         result.warnings += (STOPPED,)
@@ -91,6 +92,7 @@ def run_trial(case: AgentCase, spec: TrialSpec, ready: TrialSetup) -> AgentResul
     was_cut_short = spec.stopped or spec.crashed
     if case.finds_lines:
         result.find_raised()
+    # An agent that swallows the exit may still answer, after the deadline.
     if result.hung:
         result.answer = result.error = None
     result.called = book.called() | services.asked_of
@@ -164,6 +166,7 @@ def _ask_agent(case: AgentCase, ready: TrialSetup, place: TrialPlace, result: Ag
         mine = start
         with _record_error(result, hung, partial(alive, mine)):
             answer = await ask_turns_async()
+            # The answer of a process that was killed reached nobody.
             result.answer = answer if alive(mine) else result.answer
         within_s = end_agent()
         with suppress(*_ERRORS):  # of what the agent has left
@@ -190,9 +193,11 @@ def _ask_agent(case: AgentCase, ready: TrialSetup, place: TrialPlace, result: Ag
     def resume_work() -> Callable[[], None] | None:
         """The work of the process that goes on, if one does."""
         nonlocal start, deaths
+        # Nothing to do at this start: the state was read before the first process began.
         start = Start(lambda: None)
         ready.functions.end_open(book)
         ready.services.outages.hang_up()
+        # It died after its answer, so nobody waits for another one.
         if book.answered:
             return None
         if deaths == case.options.resumes or ready.resume is None:
@@ -213,6 +218,7 @@ def _ask_agent(case: AgentCase, ready: TrialSetup, place: TrialPlace, result: Ag
             result.pending = _describe_still_open(case.settle_s, place.pending(list_busy))
         ready.functions.book = None
         ready.services.end()
+        # Only now that the seams have let go: the calls by which the state is read are not the agent's.
         if case.options.state is not None:
             place.aside(states.after)
         if any(
@@ -265,6 +271,7 @@ def _record_error(
     anything yet."""
     try:
         yield
+    # First, because the world's own end of a trial must not be taken for an error of the agent's.
     except hung:
         raise
     except asyncio.CancelledError as error:

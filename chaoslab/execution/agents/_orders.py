@@ -85,6 +85,7 @@ class Orders:
 
     def _find(self, case: AgentCase, number: int) -> Iterator[events.TwinReordered]:
         assert case.twin is not None
+        # As long as the whole twin took: by then each call beside it has begun.
         wait_s = (case.twin.seconds or 0.0) + SLACK_S
         for late in choose_late_calls(case.twin.parallel):
             hold = [
@@ -120,6 +121,7 @@ def _read_result(case: AgentCase, result: AgentResult, call: str) -> events.Twin
         return None
     state = next((event.after for _, event in history.of(events.EndState)), None)
     effects = list_effects(history, result.book.key)
+    # In any order: a result is not another one since its effects came in another order.
     has_same_effects = Counter(name_effects(effects)) == Counter(case.twin.effect_names) and state == case.right_state
     if has_same_effects and compare(case.twin.said, answer_text).likeness is Likeness.SAME:
         return None

@@ -70,6 +70,7 @@ def read(says: Says, answer: Any, text: str) -> tuple[dict[str, Any], str]:
             let_through(error)
             # the user's exception with the line of their code that raised it
             frames = traceback.extract_tb(error.__traceback__)
+            # The first frame is this call itself.
             location = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if len(frames) > 1 else ""
             return {}, line(f"{describe_error(error)}{location}", REASON_MAX)
         if not isinstance(values_found, Mapping):

@@ -60,12 +60,14 @@ def write_end(
             attempts=1,
             duration_s=result.seconds,
             error_type=kind,
+            # A wait that the twin has too, such as a pulse, says nothing about this trial.
             under_way=result.pending if result.pending != case.pending and result.pending else None,
             drew=result.drew,
         )
     )
     went_on = book.went_on
     book.note_at_mark(closing_events)
+    # What went on after the answer may have changed the state, so the state stands behind it in the log.
     if state is not None and went_on:
         book.note(state)
     if result.pending:

@@ -76,6 +76,7 @@ def name_of(function: Any) -> str:
         return function.name
     function = function.make if isinstance(function, Fresh) else function
     if inspect.isroutine(function) or (adapter := adapters.adapter_of_tool(function)) is None:
+        # A partial may have been given a name of its own; without one it goes by that of the function inside.
         while isinstance(function, partial) and "__name__" not in vars(function):
             function = function.func
         return str(getattr(function, "__name__", type(function).__name__))
@@ -86,6 +87,7 @@ def digest_of(agent: Any) -> str:
     """A digest of the file that an agent is written in; empty if there is none."""
     agent = agent.make if isinstance(agent, Fresh) else agent
     try:
+        # Unwrapped: the file of the agent, and not that of a decorator around it.
         file = inspect.getsourcefile(inspect.unwrap(agent) if callable(agent) else type(agent))
         return hashlib.blake2b(files.read(Path(file or "")), digest_size=6).hexdigest()
     except (TypeError, OSError, ValueError):  # the last where it wraps itself, or the file cannot be read
@@ -103,6 +105,7 @@ def find_innermost(functions: Sequence[Any]) -> dict[int, Any]:
     inner = {id(function): code_swap.find_innermost(function) for function in functions}
 
     def innermost_id(function: Any) -> int:
+        # A bound method is another object each time that it is looked up; its function is one.
         return id(getattr(inner[id(function)], "__func__", inner[id(function)]))
 
     use_counts = Counter(map(innermost_id, functions))

@@ -48,5 +48,7 @@ class Budget(Fault):
 
     def _refusal(self, call: Call) -> Reply:
         reply = call.refused_with(QUOTA if QUOTA in call.errors else 429)
+        # No waiting mends it: the header would only send a client into a useless wait.
         headers = {k: v for k, v in reply.headers.items() if k.lower() != "retry-after"}
+        # OpenAI's and Anthropic's SDKs obey this header before they look at the status, and would ask a 429 again.
         return Reply(reply.status, headers | {"x-should-retry": "false"}, reply.body)

@@ -27,12 +27,14 @@ class ClockSkew(Fault):
     source = "https://github.com/jpadilla/pyjwt/issues/824"
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
+        # A skew of nothing is none, so that nothing counts as injected.
         if not self.skew_s:
             return (yield call)
         yield Ahead(self.skew_s)
         try:
             reply: Reply = yield call
         except Failure:
+            # Back after a failure too: what is asked later of this target has its right clock.
             yield Ahead(-self.skew_s)
             raise
         yield Ahead(-self.skew_s)

@@ -35,7 +35,9 @@ class ConcurrencyLimit(Fault):
         context.memory["under_way"] = under_way + 1
         try:
             reply = yield call
+            # Held for a moment, and uncounted: else an answer that is there at once would let none overlap.
             yield Wait(AT_WORK_S, counts=False)
             return reply
+        # Whatever ends the call: a count that stayed would refuse all later ones.
         finally:
             context.memory["under_way"] -= 1

@@ -38,6 +38,7 @@ class CircularReference(Fault):
         ]
         if len(able) < 2:
             return (yield call)
+        # A point of 1 would pick the last, which has none behind it.
         first = min(int(self.point * (len(able) - 1)), len(able) - 2)
         first_id, second_id = able[first], able[first + 1]
         for position, ids in ((first_id, second_id), (second_id, first_id)):

@@ -27,13 +27,12 @@ class CompactContext(Fault):
         older = [unit for unit in units if unit.free][:-1]
         if not any(unit.role != "user" or unit.calls for unit in older):
             return (yield call)
-        prompt_words = [
-            word_count for unit in older if unit.role == "user" if (word_count := collect_text(unit.messages[0]))
-        ]
+        prompt_words = [words for unit in older if unit.role == "user" if (words := collect_text(unit.messages[0]))]
         text = "\n".join(
-            ["Summary of the conversation so far. The user asked:", *(f"- {word_count}" for word_count in prompt_words)]
+            ["Summary of the conversation so far. The user asked:", *(f"- {words}" for words in prompt_words)]
         )
         summary = Unit("user", [call.dialog.from_user(text)])
+        # By identity: two units may say the same.
         gone = {id(unit) for unit in older}
         units_kept = [
             summary if unit is older[0] else unit for unit in units if unit is older[0] or id(unit) not in gone

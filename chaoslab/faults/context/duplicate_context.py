@@ -30,6 +30,7 @@ class DuplicateContext(Fault):
         units_before = [position for position, unit in enumerate(units) if unit.role == "user"]
         if not units_before:
             return (yield call)
+        # A point of 1 would lie behind the last.
         position = units_before[min(int(self.point * len(units_before)), len(units_before) - 1)]
         copies = {key: value for key, value in units[position].messages[0].items() if key != "id"}
         units.insert(position, Unit("user", [copies]))

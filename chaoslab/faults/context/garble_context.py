@@ -42,4 +42,5 @@ class GarbleContext(Fault):
     def _garbled(self, text: str) -> str:
         if self.kind == "replacement":
             return "".join(letter if letter.isascii() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+        # replace, since half of a surrogate pair, which JSON may hold, has no UTF-8.
         return text.encode("utf-8", "replace").decode("latin-1")

@@ -48,6 +48,7 @@ def _mistyped(text: str) -> str:
     for match in word_matches:
         word, start = match[0], match.start()
         for n in range(1, len(word) - 1):
+            # Two equal letters would swap into the same word.
             if word[n] != word[n + 1]:
                 text = text[:start] + word[:n] + word[n + 1] + word[n] + word[n + 2 :] + text[match.end() :]
                 break

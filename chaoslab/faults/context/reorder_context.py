@@ -30,10 +30,12 @@ class ReorderContext(Fault):
         older = [position for position, block in enumerate(blocks) if block[0].role == "user"][:-1]
         if len(older) < 2:
             return (yield call)
+        # At least by one and never full circle, so that the order is another.
         far = 1 + min(int(self.point * (len(older) - 1)), len(older) - 2)
         moved = dict(zip(older, older[far:] + older[:far], strict=True))
         units = [unit for position in range(len(blocks)) for unit in blocks[moved.get(position, position)]]
         changed = call.dialog.with_units(call.value, units)
+        # Turns that say the same may move and change nothing: that is no fault.
         return (yield call if changed == call.value else call.with_value(changed))
 
 

@@ -28,6 +28,7 @@ class StaleContext(Fault):
     source = "https://github.com/esengine/DeepSeek-Reasonix/pull/2955"
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
+        # A copy, since a result is changed in place and the call as it was made is kept.
         messages = deepcopy(call.dialog.messages(call.value))
         newest: dict[str, FoundToolResult] = {}
         pairs: list[tuple[FoundToolResult, FoundToolResult]] = []

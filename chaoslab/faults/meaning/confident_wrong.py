@@ -28,16 +28,18 @@ class ConfidentWrong(ChangedReply):
     source = "https://github.com/microsoft/BotBuilder-CognitiveServices/issues/107"
 
     def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
-        among = find_told_places(value, call)
-        if not among:
+        candidates = find_told_places(value, call)
+        if not candidates:
             return value
-        path = pick(among, self.point)
+        path = pick(candidates, self.point)
         lie = make_untrue(json_values.at(value, path), self.severity, Dice("confident_wrong", self.point))
         changed = json_values.put(value, path, lie)
-        around = next((path[:n] for n in range(len(path), -1, -1) if type(_at(changed, path, n)) is dict), None)
-        if around is not None:
-            true_value = json_values.at(changed, around)
-            return json_values.put(changed, around, {**true_value, "confidence": self.confidence, "verified": True})
+        holder_path = next((path[:n] for n in range(len(path), -1, -1) if type(_at(changed, path, n)) is dict), None)
+        if holder_path is not None:
+            true_value = json_values.at(changed, holder_path)
+            return json_values.put(
+                changed, holder_path, {**true_value, "confidence": self.confidence, "verified": True}
+            )
         if kind_of_text(lie):
             return json_values.put(changed, path, f"{lie} (verified, {self.confidence:.0%} certain)")
         return changed

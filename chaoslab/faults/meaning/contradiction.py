@@ -35,6 +35,7 @@ class Contradiction(ChangedReply):
 
     def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
         lies = [*self._find_length_lies(value), *self._find_sum_lies(value), *self._find_order_lies(value)]
+        # These contradict whatever else the answer says; equal values and flags may be what they are by chance.
         lies = lies or list(self._find_equal_lies(value)) or list(self._find_flag_lies(value))
         if lies:
             path, lie = pick(lies, self.point)
@@ -58,10 +59,12 @@ class Contradiction(ChangedReply):
             sums = [
                 total
                 for _, entry in fields
+                # A list of one entry is its own sum.
                 if json_values.is_list(entry) and len(entry) > 1
                 for total in _list_sums(entry)
             ]
             for key, entry in fields:
+                # Nearly equal: a sum of floats differs from the service's own in its last digits.
                 if type(entry) in (int, float) and any(math.isclose(entry, total) for total in sums):
                     yield self._lie(value, (*record, key))
 
@@ -75,6 +78,7 @@ class Contradiction(ChangedReply):
                 first, last = json_values.at(value, first_path), json_values.at(value, last_path)
                 days = _days_between(first, last)
                 if days is not None and days >= 0:
+                    # By a day at severity 0, by 30 days at 1.
                     by = math.floor(days) + max(1, round(30**self.severity))
                     yield last_path, shift_moment(last, -by)
 
@@ -88,21 +92,22 @@ class Contradiction(ChangedReply):
 
     def _find_flag_lies(self, value: Any) -> Iterator[Lie]:
         flags = [path for path in json_values.leaves(value) if isinstance(json_values.at(value, path), bool)]
+        # A flag alone contradicts nothing.
         if len(json_values.leaves(value)) > len(flags):
             yield from (self._lie(value, path) for path in flags)
 
     def _state_twice(self, value: Any, call: Call) -> Any:
-        among = find_told_places(value, call)
-        if not among:
+        candidates = find_told_places(value, call)
+        if not candidates:
             return value
-        path, lie = self._lie(value, pick(among, self.point))
+        path, lie = self._lie(value, pick(candidates, self.point))
         true = json_values.at(value, path)
-        around = json_values.at(value, path[:-1]) if path else None
-        if isinstance(around, dict):
+        holder = json_values.at(value, path[:-1]) if path else None
+        if isinstance(holder, dict):
             key = f"{path[-1]}_confirmed"
-            return value if key in around else json_values.put(value, path[:-1], {**around, key: lie})
-        if around is not None and json_values.is_list(around):
-            twice = json_values.of_type(around, [*around, lie])
+            return value if key in holder else json_values.put(value, path[:-1], {**holder, key: lie})
+        if holder is not None and json_values.is_list(holder):
+            twice = json_values.of_type(holder, [*holder, lie])
             return json_values.put(value, path[:-1], twice)
         return json_values.put(value, path, f"{true} {lie}") if isinstance(true, str) else value
 
@@ -122,6 +127,7 @@ def _days_between(first: Any, last: Any) -> float | None:
     if type(first) is not type(last):
         return None
     if is_epoch(first):
+        # From 10**11 on it is in milliseconds: as seconds that would be beyond the year 5100.
         return float(last - first) / (86_400 if first < 10**11 else 86_400_000)
     try:
         if isinstance(first, str):

@@ -25,11 +25,13 @@ class Empty(ChangedReply):
     def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
         lists = json_values.lists(value) if self.how == "lists" else []
         for path in lists:
+            # A list within another one is gone with it.
             if not any(path[: len(outer)] == outer for outer in lists if len(outer) < len(path)):
                 value = json_values.with_length(value, path, 0)
                 value = json_values.put(value, path, json_values.of_type(json_values.at(value, path), []))
         if lists:
             return value
+        # What is empty already is given back as it is, so that no fault counts.
         if json_values.is_list(value):
             return json_values.of_type(value, []) if value else value
         if isinstance(value, dict):

@@ -30,11 +30,13 @@ class NonexistentReference(ChangedReply):
     source = "https://github.com/Arize-ai/phoenix/issues/13528"
 
     def changed(self, value: Any, call: Call, context: TrialContext) -> Any:
+        # Each once: a second change would be made of the first lie.
         for path in dict.fromkeys(_references(value, call)):
             true = json_values.at(value, path)
             if isinstance(true, str) and kind(true) == "text":
                 reference: Any = URLS.sub(self._other_link, true)
             else:
+                # By the value alone, so that one reference has one lie wherever it stands.
                 reference = make_untrue(true, self.severity, Dice("reference", json_values.spelt(true)))
             value = json_values.put(value, path, reference)
         return value
@@ -44,7 +46,7 @@ class NonexistentReference(ChangedReply):
 
 
 def _references(value: Any, call: Call) -> Iterator[Place]:
-    numbers = {key_ for key_ in wanted_values(call) if type(key_) is int}
+    numbers = {entry for entry in wanted_values(call) if type(entry) is int}
     every = json_values.leaves(value)
     for path in every:
         leaf = json_values.at(value, path)
@@ -52,7 +54,7 @@ def _references(value: Any, call: Call) -> Iterator[Place]:
         if is_text or kind(leaf) in ("id", "url") or (type(leaf) is int and leaf in numbers):
             yield path
     for column in json_values.grouped(value, every):
-        numbers_of = [json_values.at(value, path) for path in column]
-        full_path = all(kind(key_) == "number" and type(key_) is int for key_ in numbers_of)
-        if full_path and len(set(numbers_of)) == len(column) > 1:
+        entries = [json_values.at(value, path) for path in column]
+        are_numbers = all(kind(entry) == "number" and type(entry) is int for entry in entries)
+        if are_numbers and len(set(entries)) == len(column) > 1:
             yield from column

@@ -25,6 +25,7 @@ class OutdatedInfo(ChangedReply):
     example = '"outdated_info", "get_price", age_days=90, chance=0.2'
     source = "https://github.com/weather-gov/api/issues/71"
 
+    # Even over the orders of magnitude: half of the ages are below four weeks.
     def draw(self, dice: Dice) -> Self:
         age_days = self.age_days or round(730 ** dice("age_days").uniform())
         severity = self.severity if self.severity >= 0 else min(age_days, 365) / 730
@@ -39,6 +40,7 @@ class OutdatedInfo(ChangedReply):
                 value = json_values.put(value, path, self._earlier(leaf))
             elif sort == "number" and path in meant:
                 value = json_values.put(value, path, make_untrue(leaf, self.severity, Dice("outdated", *path)))
+        # By identity: put gives back another value.
         if value is before and meant:
             path = next(iter(meant))
             value = json_values.put(

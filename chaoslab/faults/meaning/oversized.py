@@ -30,6 +30,7 @@ class Oversized(ChangedReply):
             return value
         lists = json_values.lists(value)
         if lists:
+            # Of two as long the outer one, which holds the records.
             path = max(lists, key=lambda entry: (len(json_values.at(value, entry)), -len(entry)))
             listed = list(json_values.at(value, path))
             times = 1 + -(-missing // json_values.size(listed))  # instead of two brackets a comma and a space
@@ -43,6 +44,7 @@ class Oversized(ChangedReply):
             return json_values.put(value, path, " ".join([text] * times))
         if isinstance(value, dict):
             key = "details"
+            # A field that is there already is true, and stays.
             while key in value:
                 key += "_more"
             return {**value, key: FILLER * (missing // len(FILLER) + 1)}

@@ -35,18 +35,20 @@ class PartialTruth(ChangedReply):
             path = max(lists, key=lambda candidate: (len(json_values.at(value, candidate)), -len(candidate)))
             return self._of_list(value, path)
         fields = find_told_places(value, call)
+        # One value alone has no rest that could stay true.
         if len(fields) < 2:
             fields = json_values.leaves(value)
         for path in self._lost(fields) if len(fields) > 1 else fields:
             value = self._without(value, path) if self.how == "missing" else self._wrong(value, path)
         return value
 
-    def _lost(self, among: list[Any]) -> list[Any]:
+    def _lost(self, entries: list[Any]) -> list[Any]:
         """The entries that are lost, in their order: all but a run of them, which begins at the point."""
-        rest = min(max(1, round(self.share * len(among))), len(among) - 1)
-        first = int(self.point * len(among))
-        stay = {(first + n) % len(among) for n in range(rest)}
-        return [entry for n, entry in enumerate(among) if n not in stay]
+        rest = min(max(1, round(self.share * len(entries))), len(entries) - 1)
+        first = int(self.point * len(entries))
+        # Round the end, so that every entry has the same chance to stay.
+        stay = {(first + n) % len(entries) for n in range(rest)}
+        return [entry for n, entry in enumerate(entries) if n not in stay]
 
     def _of_list(self, value: Any, path: Place) -> Any:
         true = json_values.at(value, path)
@@ -55,15 +57,16 @@ class PartialTruth(ChangedReply):
             inside = [(*path, n, *inner) for n in lost for inner in json_values.leaves(true[n])]
             for entry in inside:
                 value = self._wrong(value, entry)
+            # Records without any value cannot be wrong: they are missing instead.
             if inside:
                 return value
         return json_values.put(value, path, json_values.of_type(true, [e for n, e in enumerate(true) if n not in lost]))
 
     def _without(self, value: Any, path: Place) -> Any:
-        around = json_values.at(value, path[:-1]) if path else None
-        if not isinstance(around, dict):
+        holder = json_values.at(value, path[:-1]) if path else None
+        if not isinstance(holder, dict):
             return self._wrong(value, path)
-        return json_values.put(value, path[:-1], {k: container for k, container in around.items() if k != path[-1]})
+        return json_values.put(value, path[:-1], {k: entry for k, entry in holder.items() if k != path[-1]})
 
     def _wrong(self, value: Any, path: Place) -> Any:
         dice = Dice("partial_truth", self.point, *path)

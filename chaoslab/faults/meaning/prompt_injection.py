@@ -32,6 +32,7 @@ class PromptInjection(ChangedReply):
             return json_values.put(value, path, f"{json_values.at(value, path)}\n\n{self.text}")
         if isinstance(value, dict):
             key = "note"
+            # A field that is there already is true, and stays.
             while key in value:
                 key += "_more"
             return {**value, key: self.text}

@@ -41,6 +41,7 @@ class SchemaDrift(ChangedReply):
     def _drifts(self, kind: str, value: Any) -> list[Drift]:
         if kind == "wrapped":
             lists = json_values.lists(value)
+            # As a default, since a lambda would look the name up after the loop, at its last value.
             of_lists: list[Drift] = [lambda path=path: _wrap(value, path) for path in lists]  # type: ignore[misc]
             return of_lists or ([lambda: {"data": value}] if isinstance(value, dict | str | int | float) else [])
         inside = json_values.places(value, lambda _: True)
@@ -76,6 +77,7 @@ def _rename(value: Any, column: list[Place]) -> Any:
     for path in column:
         record = json_values.at(value, path[:-1])
         name = other_name(path[-1])
+        # Another field may have that name.
         while name in record:
             name += "_v2"
         renamed = {name if key == path[-1] else key: entry for key, entry in record.items()}

@@ -27,18 +27,21 @@ class SilentNoOp(Fault):
     example = '"silent_no_op", "refund", calls=[1]'
     source = "https://github.com/agigante80/actual-mcp-server/issues/350"
 
+    # A model has no effect that could be missing.
     def flow(self, call: Call, context: TrialContext) -> Flow:
         if of_model(call):
             return (yield call)
         old_value = list_answered(call, context)
         if not old_value:
             return call.answered_with({"ok": True, **_scalars(call.value)})
-        was, reply = old_value[-1]
+        earlier_call, reply = old_value[-1]
         value = meaning(reply)
-        new_value = _with_new_ids(rename_entities(value, was, call), value, call)
+        new_value = _with_new_ids(rename_entities(value, earlier_call, call), value, call)
+        # JSON in a text stays JSON in a text.
         in_text = isinstance(reply.value, str) and not isinstance(value, str)
-        now = as_text(new_value, reply.value) if in_text else new_value
-        return call.answered_with(now) if reply.enveloped else reply.with_value(now)
+        answer = as_text(new_value, reply.value) if in_text else new_value
+        # An envelope holds the id of its own request, so it is made anew for this one.
+        return call.answered_with(answer) if reply.enveloped else reply.with_value(answer)
 
     def witnessed(self, observation: Observation) -> str | None:
         if (
@@ -54,11 +57,11 @@ def _scalars(arguments: Any) -> dict[str, Any]:
     return {str(key): entry for key, entry in json_values.entries(arguments) if json_values.is_leaf(entry)}
 
 
-def _with_new_ids(value: Any, was: Any, call: Call) -> Any:
+def _with_new_ids(value: Any, earlier: Any, call: Call) -> Any:
     """The value with another id in the place of each one that is as it was."""
     for path in json_values.leaves(value):
         leaf = json_values.at(value, path)
-        if kind(leaf) == "id" and json_values.spelt(leaf) == json_values.spelt(json_values.at(was, path)):
+        if kind(leaf) == "id" and json_values.spelt(leaf) == json_values.spelt(json_values.at(earlier, path)):
             new_value = make_untrue(leaf, 0.5, Dice("silent_no_op", call.request_id, *path))
             value = json_values.put(value, path, new_value)
     return value

@@ -27,6 +27,7 @@ class Stale(ChangedReply):
         same = [exchange for exchange in earlier if is_same_question(exchange[0], call)]
         for _, reply in [*same, *(earlier if self.to == "any" else ())]:
             values = meaning(reply)
+            # As JSON spells them: to Python 1, 1.0 and True are equal.
             if json_values.spelt(values) != json_values.spelt(value):
                 return values
         return value

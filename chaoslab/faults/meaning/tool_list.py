@@ -50,6 +50,7 @@ class ToolList(Fault):
         tools = reply.value if is_answer(reply) else None
         if not isinstance(tools, list) or not all(isinstance(tool, dict) for tool in tools):
             return reply
+        # Before the count: a second page belongs to the list that it ends.
         if listed_tools:
             return reply.with_value(tools[len(tools) // 2 :])
         context.memory["lists"] = number = context.memory.get("lists", 0) + 1
@@ -57,6 +58,7 @@ class ToolList(Fault):
             return reply
         if self.how == "paged":
             half = len(tools) // 2
+            # A page of the server's own is not cut once more.
             return reply.with_value(Page(tools[:half], CURSOR)) if half and cursor is None else reply
         return reply.with_value(self._changed(tools))
 

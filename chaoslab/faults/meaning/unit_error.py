@@ -17,6 +17,7 @@ KINDS: dict[Unit, tuple[float, float]] = {
     "hundred": (100.0, 0.0),
 }  # fmt: skip
 """Each with its factor and what is added: °C as °F, kg as g, g as kg, hours as minutes, euros as cents."""
+# No part of a date, a time, an id or a version, which have no unit; 15 digits are what a float holds exactly.
 _NUMBER = re.compile(r"(?<![\w.:-])-?\d{1,15}(?:\.\d{1,15})?(?![\w:.-]*\d)")
 
 
@@ -55,10 +56,12 @@ class UnitError(ChangedReply):
         if isinstance(value, str):
             return _NUMBER.sub(lambda match: str(self._converted(_number(match[0]))), value, count=1)
         factor, plus = (self.factor, 0.0) if self.factor else KINDS[self.kind or "thousand"]
+        # By way of str, since Decimal(0.001) has the float's own error in it.
         if isinstance(value, Decimal):
             return value * Decimal(str(factor)) + Decimal(str(plus))
         if isinstance(value, int) and abs(value) >= 10**15:
             return value * max(2, round(factor))  # beyond what a float holds exactly
+        # A product of floats has a tail that no service would send, as 1.1 * 1.8 = 1.9800000000000002.
         converted = round(value * factor + plus, 6)
         if not math.isfinite(converted):
             return value
@@ -66,4 +69,5 @@ class UnitError(ChangedReply):
 
 
 def _number(text: str) -> float:
+    # An integer stays one: 12 kg are 12000 g, not 12000.0.
     return float(text) if "." in text else int(text)

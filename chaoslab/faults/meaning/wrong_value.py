@@ -52,12 +52,14 @@ class WrongValue(Fault):
 
     def draw(self, dice: Dice) -> Self:
         point = self.point if self.point >= 0 else dice("point").uniform()
+        # Not drawn where a severity takes its place.
         factor = 0.0 if self.severity >= 0 else self.factor or dice("factor").pick((0.5, 1.5, 2.0, 3.0))
         return replace(self, point=point, factor=factor)
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         reply: Reply = yield call
         value = reply.value
+        # Some services refuse with status 200, as Slack does with {"ok": false}.
         says_no = isinstance(value, dict) and (value.get("ok") is False or bool(value.get("error")))
         if reply.status >= 300 or says_no or not getattr(reply, "ok", True):
             return reply
@@ -86,11 +88,13 @@ class WrongValue(Fault):
             return self._wrong_number(value)
         if not isinstance(value, str):
             return make_untrue(value, self.point, Dice("wrong_value", str(value)))
+        # Python refuses to read or write an integer of more than 4300 digits.
         if value.isdecimal() and len(value) < 1000:
             return str(self._wrong_number(int(value)))
         if shifted := self._wrong_day(value):
             return shifted
         text_words = value.split()
+        # What reads the same both ways has to change all the same.
         return " ".join(reversed(text_words)) if text_words != text_words[::-1] else value[::-1] + "o"
 
     def _wrong_number(self, value: float) -> float:
@@ -99,8 +103,10 @@ class WrongValue(Fault):
             wrong: float = value * above // below  # an integer of any size, where a float would overflow
         else:
             wrong = round(value * self.factor, 2)
+        # JSON knows no infinity, and 0 stays 0 by any factor.
         if wrong == value or (isinstance(wrong, float) and not math.isfinite(wrong)):
             wrong = 7 if value == 0 else 0
+        # An IntEnum takes no number that is no member of it.
         return wrong if isinstance(value, Enum) else type(value)(wrong)
 
     def _wrong_day(self, text: str) -> str | None:
@@ -127,6 +133,7 @@ def find_places(value: Any, around: tuple[int, ...] = (), *, every: bool = False
 
 
 def _is_bookkeeping(key: Any) -> bool:
+    # SerpApi tells of the search itself in search_metadata, search_parameters and search_information.
     return key in BOOKKEEPING or str(key).startswith("search_")
 
 

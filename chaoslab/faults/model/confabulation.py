@@ -29,4 +29,5 @@ NUMBER = re.compile(r"\d+")
 
 def _other_name(digits: str) -> str:
     """Another number with as many digits."""
+    # Digit by digit, so that the number keeps its length; none stays as it is.
     return "".join(str((int(digit) + 3) % 10) for digit in digits)

@@ -20,4 +20,4 @@ class ContextLength(Fault):
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         return call.refused_with(CONTEXT_LENGTH if CONTEXT_LENGTH in call.errors else 400)
-        yield call
+        yield call  # never reached: it makes this a generator

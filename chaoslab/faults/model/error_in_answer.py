@@ -23,8 +23,9 @@ class ErrorInAnswer(Fault):
             raise ValueError(f"status of error_in_answer is {self.status}: it should be an error's, from 400 to 599")
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
+        # As routers do that have sent their headers before the provider failed.
         return replace(call.refused_with(self.status), status=200)
-        yield call
+        yield call  # never reached: it makes this a generator
 
     def witnessed(self, observation: Observation) -> str | None:
         return (

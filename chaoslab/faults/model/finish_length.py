@@ -25,12 +25,13 @@ class FinishLength(ChangedAnswer):
 
     def changed(self, content: AnswerContent) -> AnswerContent:
         if self.tool_calls == "cut" and content.calls:
-            *call_count, last = content.calls
-            return replace(content, calls=(*call_count, self._cut(last, objects=content.objects)), finish="length")
+            *calls_before, last = content.calls
+            return replace(content, calls=(*calls_before, self._cut(last, objects=content.objects)), finish="length")
         return AnswerContent(cut_words_share(content.text, self.part), finish="length")
 
     def _cut(self, call: FunctionCall, *, objects: bool) -> FunctionCall:
         if not objects:
             return replace(call, arguments=cut_text_share(call.arguments, self.part))
         values = list((call.values or {}).items())
+        # At least one value is lost, or nothing would be wrong.
         return call.with_values(dict(values[: min(len(values) - 1, int(len(values) * self.part))] if values else ()))

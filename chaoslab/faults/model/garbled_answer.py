@@ -28,5 +28,6 @@ class GarbledAnswer(ChangedAnswer):
 
 def _garbled(text: str) -> str:
     if not text.isascii():
+        # replace, since half of a surrogate pair, which JSON may hold, has no UTF-8.
         return text.encode("utf-8", "replace").decode("latin-1")
     return "".join("\N{REPLACEMENT CHARACTER}" if letter.lower() in VOWELS else letter for letter in text)

@@ -23,6 +23,7 @@ class MalformedArguments(ChangedAnswer):
     source = "https://github.com/OpenHands/software-agent-sdk/issues/2488"
 
     def changed(self, content: AnswerContent) -> AnswerContent:
+        # Without values a call whose arguments are an object has nothing of the wrong type.
         if not content.calls or (content.objects and not content.calls[0].values):
             return content
         first, *calls_before = content.calls
@@ -34,6 +35,6 @@ class MalformedArguments(ChangedAnswer):
 
 def _retyped(call: FunctionCall) -> FunctionCall:
     """The call with a list as its first argument, or an object where that was a list."""
-    (name, value), *values_ = (call.values or {}).items()
+    (name, value), *others = (call.values or {}).items()
     wrong: Any = {"items": value} if isinstance(value, list) else [value]
-    return call.with_values({name: wrong, **dict(values_)})
+    return call.with_values({name: wrong, **dict(others)})

@@ -36,7 +36,7 @@ class WrongArguments(ChangedAnswer):
             return content
         if self.how == "name":
             picked = pick(list(values), self.point)
-            now = {f"{name}_value" if name == picked else name: value for name, value in values.items()}
+            changed_values = {f"{name}_value" if name == picked else name: value for name, value in values.items()}
         else:
             leaves = json_values.leaves(values)
             if not leaves:
@@ -44,5 +44,5 @@ class WrongArguments(ChangedAnswer):
             path = pick(leaves, self.point)
             argument = json_values.at(values, path)
             lie = make_untrue(argument, self.severity, Dice("wrong_arguments", json_values.spelt(argument)))
-            now = json_values.put(values, path, lie)
-        return replace(content, calls=(content.calls[0].with_values(now), *content.calls[1:]))
+            changed_values = json_values.put(values, path, lie)
+        return replace(content, calls=(content.calls[0].with_values(changed_values), *content.calls[1:]))

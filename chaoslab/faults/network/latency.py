@@ -23,6 +23,7 @@ class Latency(Fault):
 
     delay_s: float = 0.5
     jitter_s: float = 0.0
+    # Not drawn by default: half of the replies came on time then.
     stream: Stream = "downstream"
     layer = "wire"
     delays = True
@@ -33,6 +34,7 @@ class Latency(Fault):
     def draw(self, dice: Dice) -> "Latency":
         jitter_s = dice("jitter").between(-self.jitter_s, self.jitter_s) if self.jitter_s else 0.0
         stream = self.stream or dice("stream").pick(STREAMS)
+        # Whole milliseconds, which is what Toxiproxy takes.
         return Latency(max(0.0, round(self.delay_s + jitter_s, 3)), stream=stream)
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
@@ -52,6 +54,7 @@ class Latency(Fault):
         return got.lacks()
 
     def witnessed(self, observation: Observation) -> str | None:
+        # Who gives up before has met the delay all the same.
         least_s = min(self.delay_s, observation.deadline_s) - TIMER_SLACK_S
         if observation.duration_s < least_s or observation.error not in (None, "timed_out"):
             return None

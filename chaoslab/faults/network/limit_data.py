@@ -31,6 +31,7 @@ class LimitData(Fault):
         return got.lacks(self.bytes)
 
     def witnessed(self, observation: Observation) -> str | None:
+        # Cut within its headers, an answer is no HTTP any more: it is garbled to its client.
         if observation.error not in ("closed", "reset", "garbled"):
             return None
         return f"closed in the middle of the answer after {duration(observation.duration_s)}"

@@ -18,7 +18,7 @@ class Refused(Fault):
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         raise Failure("refused")
-        yield call
+        yield call  # never reached: it makes this a generator
 
     def witnessed(self, observation: Observation) -> str | None:
         return "connection refused" if observation.error == "refused" else None

@@ -57,5 +57,5 @@ class Slicer(Fault):
             or observation.duration_s < least_s - TIMER_SLACK_S
         ):
             return None
-        took, size_min = duration(observation.duration_s), duration(least_s)
-        return f"took {took} for {observation.body_bytes} bytes in pieces, at least {size_min} were armed"
+        took_text, least_text = duration(observation.duration_s), duration(least_s)
+        return f"took {took_text} for {observation.body_bytes} bytes in pieces, at least {least_text} were armed"

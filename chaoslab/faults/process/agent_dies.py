@@ -27,13 +27,16 @@ class AgentDies(Fault):
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         if self.moment == "after":
+            # Another fault may have cut the call short; the agent dies of this one all the same.
             with suppress(Failure):
                 yield call
         raise Failure("died")
 
-    def witnessed(self, seen: Observation) -> str | None:
-        if seen.error != "died":
+    def witnessed(self, observation: Observation) -> str | None:
+        if observation.error != "died":
             return None
         return (
-            "the agent was killed after the call" if seen.sent is not None else "the agent was killed before the call"
+            "the agent was killed after the call"
+            if observation.sent is not None
+            else "the agent was killed before the call"
         )

@@ -23,7 +23,7 @@ class ContainerPartitioned(Fault):
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         raise Failure("closed")
-        yield call
+        yield call  # never reached: it makes this a generator
 
     def outage(self) -> Outage:
         return Outage(self.partitioned_s, deed="partitioned", held=lambda left_s: replace(self, partitioned_s=left_s))

@@ -27,6 +27,7 @@ class CrashAfterEffect(Fault):
     source = "https://docs.stripe.com/error-low-level#idempotency"
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
+        # The effect happened, whatever came back: its caller must not see it.
         yield call
         raise Failure("reset")
 

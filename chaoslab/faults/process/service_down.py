@@ -27,7 +27,7 @@ class ServiceDown(Fault):
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         raise Failure("reset")
-        yield call
+        yield call  # never reached: it makes this a generator
 
     def outage(self) -> Outage:
         return Outage(self.down_s, lost=self.state == "lost")

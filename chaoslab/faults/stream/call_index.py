@@ -59,6 +59,7 @@ class _Indexing(ServedLine):
         event = timed.item
         value = None if isinstance(event, Signal) else json_of(event)
         parts = [call_part for call_part in _find_call_parts(value) if isinstance(call_part.get("index"), int)]
+        # Held in memory until something else comes, so there is a bound: a stream may have no end.
         if self._how == "interleaved" and parts and len(self._held) < HELD_MAX and not isinstance(event, Signal):
             self._held.append((parts[0]["index"], event))
             return
@@ -90,10 +91,10 @@ class _Indexing(ServedLine):
         for index, event in events_held:
             calls.setdefault(index, []).append(event)
         ordered = [event for turn in zip_longest(*calls.values()) for event in turn if event is not None]
-        was = [event for _, event in events_held]
-        if ordered != was and self.place is None:
+        original = [event for _, event in events_held]
+        if ordered != original and self.place is None:
             self.place = self._out + next(
-                n for n, pair in enumerate(zip(ordered, was, strict=True), 1) if pair[0] != pair[1]
+                n for n, pair in enumerate(zip(ordered, original, strict=True), 1) if pair[0] != pair[1]
             )
         return ordered
 

@@ -57,10 +57,12 @@ class _Damaging(ServedLine):
 
 def _damaged(event: bytes) -> bytes:
     """The event with half of its JSON; the same one if it has none, or none that could be cut, or if it is a ping."""
+    # No SDK looks into a ping, so a ping with damage would count as met by nobody.
     if not isinstance(json_of(event), dict | list) or type_of(event) == "ping":
         return event
     if is_line(event):
         return event[: max(1, len(event.strip()) // 2)] + b"\n"
     head, match, data = event.partition(b"data:")
+    # Spaces and ends of lines are the event's frame, which stays.
     text = data.rstrip(b"\r\n").lstrip()
     return head + match + b" " + text[: max(1, len(text) // 2)] + b"\n\n"

@@ -70,7 +70,9 @@ class _Law:
 
     def __call__(self, timed: Timed, start: float) -> Iterable[Timed]:
         item, answers = timed.item, self._answers
+        # The format's own end comes as it is: with another before it the stream would end twice.
         if isinstance(item, Signal) or self._left or (answers is not None and answers.closes(item)):
+            # Below 0 it is true again, so that all that follows passes.
             self._left -= 1
             if answers is not None and not isinstance(item, Signal):
                 self._said.append(json_of(item))

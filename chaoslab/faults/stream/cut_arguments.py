@@ -23,6 +23,7 @@ class CutArguments(ChangedAnswer):
     source = "https://github.com/anthropics/claude-code/issues/19143"
 
     def changed(self, content: AnswerContent) -> AnswerContent:
+        # Gemini's arguments are objects: there is no text that could be cut.
         if not content.calls or content.objects:
             return content
         *calls_before, last = content.calls

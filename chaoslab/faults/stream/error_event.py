@@ -58,6 +58,7 @@ class _Failing(ServedLine):
             return (Timed(start, timed.item),)
         self.told = True
         failing = self._answers.failing(self._said)
+        # A stream of lines has no names of events: only the data of this one.
         if is_line(timed.item):
             failing = data_of(failing) + b"\n"
         return (Timed(start, failing), Timed(start, Signal.END))

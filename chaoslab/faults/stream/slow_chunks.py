@@ -30,8 +30,10 @@ class SlowChunks(Fault):
 
     def unlike(self, got: Arrival) -> str:
         moments = sorted({at_s for at_s, _ in got.pieces})
+        # Pieces that come at one moment were sent at once, whatever the pause was to be.
         if len(moments) < got.parts:
             return f"{got.parts} events came at {len(moments)} moments"
+        # Without the first gap: a first event on a busy machine is late, while the second keeps its time.
         least_s = min((later - sooner for sooner, later in pairwise(moments[1:])), default=self.delay_s)
         if least_s < self.delay_s - TIMER_SLACK_S:
             return f"two events came {duration(least_s)} apart, at least {duration(self.delay_s)} were armed"
@@ -56,8 +58,8 @@ class SlowChunks(Fault):
         added_s = pipe.added_s if isinstance(pipe, _Slow) else 0.0
         if added_s <= TIMER_SLACK_S or last_byte_s < added_s * (1 - LATENESS) - TIMER_SLACK_S:
             return None
-        arrivals, size_min = duration(last_byte_s), duration(added_s)
-        return f"held back, the answer came whole after {arrivals}, at least {size_min} were to pass"
+        arrival_text, least_text = duration(last_byte_s), duration(added_s)
+        return f"held back, the answer came whole after {arrival_text}, at least {least_text} were to pass"
 
 
 class _Slow(ServedLine):
@@ -66,6 +68,7 @@ class _Slow(ServedLine):
     def __init__(self, delay_s: float) -> None:
         super().__init__(self._apart, room_bytes=0)
         self.added_s = 0.0
+        # Nothing holds the first event back.
         self._delay_s, self._next_s = delay_s, float("-inf")
 
     def _apart(self, timed: Timed, start: float) -> Iterable[Timed]:

@@ -39,8 +39,11 @@ class Stall(Fault):
         stream, changed = observation.streamed, observation.changed_reply
         pipe = changed.pipes[-1].pipe if changed is not None and changed.pipes else None
         if self.ping_every_s and isinstance(pipe, _Standing):
-            arrivals = min(pipe.pings, (stream.events if stream is not None else 0) - self.after_events)
-            return f"nothing but {arrivals} signs of life came in the middle of the answer" if arrivals > 0 else None
+            # A reader may have gone before it took them all.
+            ping_count = min(pipe.pings, (stream.events if stream is not None else 0) - self.after_events)
+            return (
+                f"nothing but {ping_count} signs of life came in the middle of the answer" if ping_count > 0 else None
+            )
         if stream is None or stream.silence_s < min(self.stall_s or forever, observation.deadline_s) - TIMER_SLACK_S:
             return None
         return f"nothing came for {duration(stream.silence_s)} in the middle of the answer"
@@ -59,8 +62,10 @@ class _Standing(ServedLine):
             yield Timed(start, timed.item)
             return
         self._left -= 1
+        # At -1 alone: the count goes on below it.
         end_s = start + self._stall_s if self._left == -1 else start
         at_s = start + self._every_s
+        # One at a time, since a stall for ever has no last one.
         while self._every_s and at_s < end_s:
             self.pings += 1
             yield Timed(at_s, b"\n" if is_line(timed.item) else self._ping)

@@ -20,4 +20,4 @@ class AuthError(Fault):
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         return call.refused_with(self.status)
-        yield call
+        yield call  # never reached: it makes this a generator

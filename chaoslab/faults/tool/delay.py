@@ -48,9 +48,9 @@ class Delay(Fault):
 
     def __post_init__(self) -> None:
         stated = [
-            name_.name
-            for name_ in fields(self)
-            if getattr(self, name_.name) != name_.default and name_.name != "preset"
+            member.name
+            for member in fields(self)
+            if getattr(self, member.name) != member.default and member.name != "preset"
         ]
         if self.preset and stated:
             raise ValueError(
@@ -61,11 +61,13 @@ class Delay(Fault):
                 f"delay has spread_s {self.spread_s:g}, and the pattern {self.pattern} has none: say uniform, jitter or"
                 " spike"
             )
+        # With 0 its first call would meet nothing, and its trial would have no evidence of the fault.
         if self.pattern == "degrading" and self.mean_s <= 0:
             raise ValueError(f"mean_s of delay is {self.mean_s}: a degrading one should begin with more than 0")
 
     def draw(self, dice: Dice) -> "Delay":
         drawn_values = replace(self, preset="", **PRESETS[self.preset]) if self.preset else self
+        # Its delay depends on how many calls came before, which is known only when it is met.
         if drawn_values.pattern == "degrading":
             return drawn_values
         return Delay("fixed", max(0.0, round(drawn_values._drawn_s(dice), 3)))
@@ -76,8 +78,10 @@ class Delay(Fault):
             case "uniform":
                 return dice("delay").between(self.mean_s - spread_s, self.mean_s + spread_s)
             case "jitter":
+                # The difference of two even draws is triangular.
                 return self.mean_s + spread_s * (dice("delay").uniform() - dice("delay", "other").uniform())
             case "exponential":
+                # 1 -, since a draw may be 0, which has no logarithm.
                 return -self.mean_s * math.log(1 - dice("delay").uniform())
             case "spike":
                 around_s = self.spike_s if dice("delay").hits(self.spike_chance) else self.mean_s
@@ -88,9 +92,9 @@ class Delay(Fault):
     def flow(self, call: Call, context: TrialContext) -> Flow:
         delay_s = self.mean_s
         if self.pattern == "degrading":
-            is_met = context.memory.get("calls", 0)
-            context.memory["calls"] = is_met + 1
-            delay_s += is_met * self.step_s
+            met_count = context.memory.get("calls", 0)
+            context.memory["calls"] = met_count + 1
+            delay_s += met_count * self.step_s
         reply: Reply = yield call
         if delay_s > 0:
             yield Wait(delay_s)

@@ -19,7 +19,9 @@ class EmptyResponse(Fault):
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         reply: Reply = yield call
+        # None has no status and no headers to be kept: it is empty already.
         if reply.of_function and reply.value is None:
             return reply
+        # They describe the body that is gone.
         headers_kept = {name: text for name, text in reply.headers.items() if name.lower() not in OF_LENGTH}
         return Reply(reply.status, headers_kept)

@@ -19,4 +19,4 @@ class Exception(Fault):  # noqa: A001 - the class is named after the fault
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         return Reply(500, {"Content-Type": "application/json"}, json.dumps({"error": self.message}).encode())
-        yield call
+        yield call  # never reached: it makes this a generator

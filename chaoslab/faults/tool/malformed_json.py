@@ -26,6 +26,7 @@ class MalformedJson(Fault):
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         reply: Reply = yield call
+        # A stream has faults of its own.
         if reply.stream is not None or reply.value is None:
             return reply
         text = reply.json_text
@@ -38,5 +39,5 @@ class MalformedJson(Fault):
         return reply.with_text(cut)
 
     def witnessed(self, observation: Observation) -> str | None:
-        is_met = observation.met_reply
-        return f"an answer that is no JSON, of {len(is_met.body)} bytes, reached the caller" if is_met else None
+        reply = observation.met_reply
+        return f"an answer that is no JSON, of {len(reply.body)} bytes, reached the caller" if reply else None

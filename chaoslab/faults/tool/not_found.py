@@ -17,4 +17,4 @@ class NotFound(Fault):
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         return call.refused_with(404)
-        yield call
+        yield call  # never reached: it makes this a generator

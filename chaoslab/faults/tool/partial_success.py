@@ -35,5 +35,6 @@ class PartialSuccess(Fault):
             return new_value if (new_value := reply.in_form(value)).value == value else reply
         if reply.of_function:
             return reply.with_value(value)
-        headers = {name: value_ for name, value_ in reply.headers.items() if name.lower() not in OF_LENGTH}
+        # They describe the body that is gone.
+        headers = {name: text for name, text in reply.headers.items() if name.lower() not in OF_LENGTH}
         return Reply(207, headers, json.dumps(value).encode())

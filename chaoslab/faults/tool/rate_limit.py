@@ -51,6 +51,7 @@ class RateLimit(Fault):
     def _in_form(self, reply: Reply, context: TrialContext) -> Reply:
         """The reply with its time to wait in the form that was asked for."""
         wait_text = next((text for name, text in reply.headers.items() if name.lower() == "retry-after"), "")
+        # The target's own header may be a date.
         wait_s = float(wait_text) if wait_text.replace(".", "", 1).isdecimal() else 1.0
         bare = _without_time(reply)
         if self.told == "nothing":
@@ -74,8 +75,10 @@ class RateLimit(Fault):
             for counted, wait_max in ((passed, self.per_minute), (used, self.tokens_per_minute))
             if wait_max and (wait_s := _full_s(counted, wait_max, context.elapsed_s)) is not None
         ]
+        # Who was refused has no answer: the tokens that come next are still those of the request before.
         context.memory["last"] = (asked_s if full_s else context.elapsed_s, spent)
         if full_s:
+            # Until both have room.
             return max(full_s)
         passed.append((context.elapsed_s, 1.0))
         return None

@@ -27,4 +27,4 @@ class ServerError(Fault):
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
         return call.refused_with(self.status)
-        yield call
+        yield call  # never reached: it makes this a generator

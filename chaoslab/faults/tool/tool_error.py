@@ -29,10 +29,11 @@ class ToolError(Fault):
             raise ValueError(f"status of tool_error is {self.status}: it should be an error's, from 400 to 599, or 0")
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
+        # A message of a protocol has no header that could say when to ask again.
         if call.failed_with is not None and not self.retry_after_s:
             return call.failed_with(f"{self.status} {phrase(self.status, 'error')}")
         return call.refused_with(self.status, retry_after_s=self.retry_after_s)
-        yield call
+        yield call  # never reached: it makes this a generator
 
     def witnessed(self, observation: Observation) -> str | None:
         return f"the service's own error {self.status} reached the caller" if observation.met_reply else None

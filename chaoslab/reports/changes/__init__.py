@@ -84,6 +84,7 @@ class Changes:
         for before_row, after_row in both:
             figure.add((KNOWN[before_row.standing], KNOWN[after_row.standing]), after_row.prompt)
         order = list(Way)
+        # In the order in which people read them.
         return cls(
             then=then.where,
             now=now.where,
@@ -123,6 +124,7 @@ class Changes:
         """The share of trials that ended well then and now, and if a change is shown, in one sentence."""
         prompts = len(self.figure.by_prompt)
         if self.figure.change is None:
+            # The figure has no change where no prompt has a pair that is judged in both.
             return "No pair is judged in both runs, so there is nothing to test."
         over = f" (the mean over {prompts} prompts)" if prompts > 1 else ""
         shown = f"shown to be {self.change}" if self.change else "no change is shown"
@@ -139,6 +141,7 @@ def differences(then: RunStarted | None, now: RunStarted | None) -> Iterator[str
             yield f"The {name} is another: {then_value} then, {now_value} now."
     if then.plan != now.plan:
         yield "The planned faults are others."
+    # Told above already, by their own names.
     for name in sorted({*then.settings, *now.settings} - {"SEED", "WORLD"}):
         then_value, now_value = then.settings.get(name), now.settings.get(name)
         if then_value != now_value:
@@ -156,6 +159,7 @@ def key_trials(contents: Contents) -> dict[tuple[str, str, int], TrialRow]:
     """The trials by prompt and repetition; equal prompts of a run are numbered."""
     rows_by_key: dict[tuple[str, str, int], TrialRow] = {}
     counts: Counter[tuple[str, str]] = Counter()
+    # all_rows is worst first: equal prompts would be numbered otherwise in each run.
     order = {trial: n for n, trial in enumerate(contents.report.trials)}
     for row in sorted(contents.all_rows, key=lambda row: order[row.trial]):
         key = (row.prompt, row.trial.rpartition(".")[2])

@@ -35,6 +35,7 @@ class MovedAmount:
     @property
     def cells(self) -> tuple[str, str, str, str]:
         """The means, the difference and its interval, as text."""
+        # Not "+0": nothing changed.
         difference = self._told(self.difference, "+") if self.difference else "0"
         between = ""
         if self.interval is not None:
@@ -43,6 +44,7 @@ class MovedAmount:
 
     def _told(self, value: float, sign: str = "") -> str:
         unit = UNITS[self.amount]
+        # + 0.0, so that no rounded value is -0.
         return f"{round(value, DIGITS[unit]) + 0.0:{sign},.{DIGITS[unit]}f} {unit}".strip()
 
 
@@ -50,6 +52,7 @@ def compare_spending(
     then: Contents, now: Contents, pairs: Sequence[tuple[TrialRow, TrialRow]]
 ) -> tuple[MovedAmount, ...]:
     """The amounts that both runs know, over these pairs; an amount that is 0 in all of them is left out."""
+    # One that was ended from outside took as long as it was let.
     ended = [pair for pair in pairs if not any(row.outcome in NO_TIME for row in pair)]
     return tuple(_compare_amounts(then, now, ended))
 
@@ -72,7 +75,9 @@ def _compare_amounts(
         by_prompt: dict[str, list[float]] = {}
         for prompt, before_value, after_value in known_pairs:
             by_prompt.setdefault(prompt, []).append(after_value - before_value)
+        # The prompt is the unit: a hundred pairs of one prompt say as little of others as one.
         units = [median(amounts) for amounts in by_prompt.values()]
+        # Of one prompt alone the pairs are all that there is.
         estimate = median_interval(units if len(units) > 1 else next(iter(by_prompt.values())))
         bounds = estimate.interval
         yield MovedAmount(
@@ -80,6 +85,7 @@ def _compare_amounts(
             then=median(before_value for _, before_value, _ in known_pairs),
             now=median(after_value for _, _, after_value in known_pairs),
             difference=estimate.value,
+            # All equal or too few: no interval can be told.
             interval=None if isinf(bounds.low) or bounds.low == bounds.high else bounds,
             pairs=len(known_pairs),
         )
@@ -96,6 +102,7 @@ def _read_known_amounts(contents: Contents) -> dict[str, Callable[[TrialRow], fl
     figures, spent = contents.report.figures.value.by_key, contents.report.usage.value
     if contents.report.knows_usage:
         readers["tokens"] = lambda row: figures[row.trial].tokens
+        # One answer without a price makes every sum of dollars too low.
         if spent is None or not spent.unpriced:
             readers["dollars"] = lambda row: float(figures[row.trial].usd)
     return readers

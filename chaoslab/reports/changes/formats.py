@@ -93,6 +93,7 @@ def render_json(changes: Changes) -> str:
             for change in changes.pairs
         ],
     }
+    # JSON has no NaN: better an error here than a file that no parser takes.
     return json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
@@ -109,6 +110,7 @@ def _spending_data(amount: MovedAmount) -> dict[str, object]:
 
 def render_html(changes: Changes) -> str:
     """The changes as one page that loads nothing."""
+    # Loaded here: Jinja takes its time, and the terminal needs none of it.
     from chaoslab.reports.formats.html import render_page
     from chaoslab.reports.svg import over_level
 

@@ -59,6 +59,7 @@ def names() -> list[str]:
 def draw(run: Frames, *, only: str = "") -> dict[str, Figure]:
     """The charts of one run by file name (without `.png`), also those that have nothing to show. `only`: this one."""
     _load_matplotlib()
+    # Each alone, so that a measure that fails costs its own chart only.
     figures = _draw_guarded({name: partial(chart, run) for name, chart in _charts() if only in ("", name)})
     for figure in figures.values():
         sign_figure(figure, run.measures)
@@ -110,6 +111,7 @@ def _draw_guarded(pictures: Mapping[str, Callable[[], Figure]]) -> dict[str, Fig
 
 
 def _draw_unknown(name: str, reason: str) -> Figure:
+    # matplotlib reads what stands between two $ as a formula.
     figure = draw_message(name.replace("_", " ").capitalize(), f"unknown ({reason})".replace("$", r"\$"))
     figure.axes[0].set_gid("")  # that something went wrong is worth a picture
     return figure
@@ -121,6 +123,7 @@ def _load_matplotlib() -> None:
     from chaoslab.config.settings import hide_variable
 
     extras.check("a chart", "charts")
+    # A backend that is not installed, or needs a display, would raise at the import.
     with hide_variable("MPLBACKEND"):
         importlib.import_module("matplotlib")
 
@@ -157,6 +160,7 @@ def _encode_png(figure: Figure) -> bytes:
     figure.set_dpi(DPI)
     canvas.draw()  # type: ignore[no-untyped-call]  # once; savefig draws twice, for a layout
     pixels = canvas.buffer_rgba()  # type: ignore[no-untyped-call]
+    # An alpha channel would be opaque everywhere, and take its time to compress.
     picture = Image.frombuffer("RGBA", canvas.get_width_height(), pixels).convert("RGB")
     picture.save(file := BytesIO(), format="png", compress_level=COMPRESSION, dpi=(DPI, DPI))
     return file.getvalue()
@@ -167,6 +171,7 @@ def save_one(figure: Figure, path: Path) -> None:
     if path.suffix == ".png":
         path.write_bytes(_encode_png(figure))
     else:
+        # No date: the same run gives the same bytes.
         figure.savefig(path, metadata={"Date": None})
 
 
@@ -176,6 +181,7 @@ def write(pictures: Mapping[str, bytes], folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     # Two labs may draw into one folder at once: each writes its own temporary files, and the later pictures stay.
     paths = {folder / name: picture for name, picture in pictures.items()}
+    # All are written before the first is replaced, so that a full disk leaves the old ones whole.
     with ExitStack() as stack:
         for path, picture in paths.items():
             stack.enter_context(replace_file(path)).write_bytes(picture)
@@ -200,6 +206,7 @@ def write_pictures(
     for folder in folders:
         try:
             paths += write(pictures, folder)
+            # A chart of an earlier run would be taken for this one's.
             for name in without:
                 with suppress(OSError):  # a folder of the user's, for one
                     (folder / name).unlink(missing_ok=True)

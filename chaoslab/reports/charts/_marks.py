@@ -30,6 +30,7 @@ def select_attempts(run: Frames) -> DataFrame:
     target."""
     calls = run.calls
     ended_calls = calls[calls["ended_s"].notna() & ~calls["disturbed"] & ~calls["given_up"].fillna(value=False)]
+    # stable, so that calls of one moment stay in the log's order; float, since NA of pandas cannot be drawn.
     ended_calls = ended_calls.sort_values("ended_s", kind="stable").astype(dict.fromkeys(SECONDS, float) | {"ok": bool})
     fault_names = [
         tuple(dict.fromkeys(names.split(", "))) if names else () for names in ended_calls["faults"].fillna("")
@@ -65,7 +66,9 @@ class Group:
             marker=self.look.marker,
             edgecolors=None if crossed else "white",
             linewidths=1.5 if crossed else edge,
+            # Rare groups on top: they would vanish below the frequent ones.
             zorder=2 + self.rank / 100,
+            # Else the points at the edge of the axes would be cut to halves.
             clip_on=False,
             label=f"{shorten(self.name)} ({len(self.attempts):,}{thinned})",
         )
@@ -79,16 +82,17 @@ def group_by_fault(marks: DataFrame, report: RunReport) -> list[Group]:
     """The attempts by the faults they met; one that met two is in both groups. `report`: that of their run."""
     without_fault = ~marks["met"].astype(bool)
     looks = looks_of_run(report, marks["met"].explode().dropna())
-    every = [
+    candidates = [
         ("no fault", Look(CLEAN, "o"), marks[marks["ok"] & without_fault]),
         *((name, look, marks[[name in met for met in marks["met"]]]) for name, look in looks.items()),
         ("failed, nobody injected", LONE, marks[~marks["ok"] & without_fault]),
     ]
-    nonempty = [candidate for candidate in every if len(candidate[2])]
+    nonempty = [candidate for candidate in candidates if len(candidate[2])]
     counts = sorted((len(members) for *_, members in nonempty), reverse=True)
     at_edge = [name for name, _, members in nonempty if not (members["duration_s"] > 0).all()]
     drawn_groups = []
     for name, look, members in nonempty:
+        # Many points without a fault would hide those with one.
         size = 12 if look.color == CLEAN and len(members) > FEW else SIZES.get(look.marker, 34)
         share = (at_edge.index(name) + 0.5) / len(at_edge) if name in at_edge else 0.5
         drawn_groups.append(Group(name, look, size, members, share, counts.index(len(members))))
@@ -100,6 +104,7 @@ def draw_deadlines(axes: Axes, report: RunReport, *, axis: str) -> None:
     settings = report.started.settings if report.started and not report.of_functions else {}
     for name, owner, dashes in (("TOOL_TIMEOUT_S", "a tool", (4, 3)), ("MODEL_TIMEOUT_S", "the model", (1, 2))):
         deadline_s = settings.get(name)
+        # Beyond the axis it would stand in the legend alone.
         high = (axes.get_xlim() if axis == "x" else axes.get_ylim())[1]
         if isinstance(deadline_s, (int, float)) and 0 < deadline_s <= high:
             label = f"deadline of {owner} ({deadline_s:g} s)"

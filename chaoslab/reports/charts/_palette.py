@@ -107,10 +107,12 @@ def choose_hatches(looks: Mapping[str, Look]) -> dict[str, str]:
 
 def _choose_look(name: str, *, taken: Iterable[Look]) -> Look:
     """The look by the hash of the name, or the next with a free colour, else with a free combination."""
+    # By a hash of the name, so that a fault looks the same in the charts of two runs.
     first = int.from_bytes(blake2b(name.encode(errors="replace"), digest_size=4).digest()) % len(STRANGERS)
     ordered = [*STRANGERS[first:], *STRANGERS[:first]]
     looks = set(taken)
     colors = {look.color for look in looks}
+    # First by colour, since many charts have no shapes.
     for free in (lambda look: look.color not in colors, lambda look: look not in looks):
         if free_looks := list(filter(free, ordered)):
             return free_looks[0]
@@ -119,5 +121,6 @@ def _choose_look(name: str, *, taken: Iterable[Look]) -> Look:
 
 def series_style(number: int) -> tuple[Look, str]:
     """The look and the line of a series, counted from 0."""
+    # After all colours the line changes, so that 24 series differ.
     line = LINES[number // len(SERIES) % len(LINES)]
     return Look(SERIES[number % len(SERIES)], SHAPES[number % len(SHAPES)]), line

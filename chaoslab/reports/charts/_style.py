@@ -92,6 +92,7 @@ def make_canvas(title: str, note: str = "", *, height_in: float = 4.2) -> tuple[
     figure = Figure(figsize=(8.4, height_in), layout=make_layout_engine())
     figure.suptitle(title, x=TITLE, y=1 - PAD_IN / height_in, ha="left", fontsize=13, fontweight="bold")
     axes = figure.add_subplot()
+    # The strokes between the decades are drawn by _draw_minor_lines.
     axes.tick_params(which="minor", labelbottom=False, labelleft=False)
     # A given y spares matplotlib the search for a place above the ticks, an eighth of the time to draw.
     axes.set_title(textwrap.fill(note, NOTE_WIDTH), loc="left", fontsize=9, color="#444444", y=1.0)
@@ -131,12 +132,14 @@ def sign_figure(figure: Figure, report: RunReport) -> None:
     settings = run.settings if run is not None else {}
     chosen = [
         f"{name}={as_text(as_tuple(settings[name]))}" for name, value in usual_settings.items()
+        # Read back from JSON, a tuple is a list.
         if name in settings and name not in UNSIGNED and as_tuple(settings[name]) != value
     ]  # fmt: skip
     room = int((figure.get_figwidth() - len(figure.get_suptitle()) * TITLE_IN) / SIGNED_IN)
     signed = [*chosen]
     while len(" ".join(signed)) > room:
         signed = [*signed[:-2], "…"]
+    # matplotlib reads what stands between two $ as a formula.
     lines = [shorten(" · ".join(filter(None, [report.name, *seed])), room), " ".join(signed).replace("$", r"\$")]
     signature = "\n".join(filter(None, lines))
     y = 1 - PAD_IN / figure.get_figheight()
@@ -190,6 +193,7 @@ def draw_keys(
     height_in = figure.get_figheight() + higher_in
     if higher_in:
         figure.set_figheight(height_in)
+        # The title's place is a share of the height, which has changed.
         figure._suptitle.set_y(1 - PAD_IN / height_in)  # type: ignore[attr-defined]
     figure.legend(
         handles, labels, loc="lower center", ncols=columns, frameon=False, fontsize=9, borderaxespad=PAD_IN * 72 / 9
@@ -208,8 +212,10 @@ class DurationAxis:
     def place(self, value: float, share: float = 0.5) -> float:
         """The position of a duration. `share` (0-1) spreads those at the edge, where the axis has no scale."""
         if value > 0:
+            # What lies below the shown decades is drawn at the axis' end, not left out.
             return max(value, self.low)
         start, end = self.edge
+        # On a logarithmic axis even distances are powers.
         return start * (end / start) ** share if start > 0 else start + (end - start) * share
 
     def places(self, values: Iterable[float]) -> list[float]:
@@ -232,6 +238,7 @@ def scale_durations(axes: Axes, values: Sequence[float], *, axis: str) -> Durati
     high = max(positive, default=1.0)
     if logarithmic:
         (axes.set_xscale if axis == "x" else axes.set_yscale)("log")
+        # Six decades at most: one value of a microsecond would squeeze all others.
         low = max(min(positive), high / 10**DECADES)
         duration_axis = DurationAxis(", logarithmic", low, (low * (low / high) ** 0.19, low * (low / high) ** 0.07))
         axis_start, wall = low * (low / high) ** 0.24, low * (low / high) ** 0.035
@@ -261,6 +268,7 @@ def scale_durations(axes: Axes, values: Sequence[float], *, axis: str) -> Durati
 def _list_decades(low: float, high: float) -> list[float]:
     """The powers of ten on a logarithmic axis, TICKS at most."""
     first, last = math.ceil(math.log10(low)), math.floor(math.log10(high))
+    # or 1, where no power of ten lies on the axis.
     return [10.0**n for n in range(first, last + 1, math.ceil((last - first + 1) / TICKS) or 1)]
 
 
@@ -280,6 +288,7 @@ def _draw_minor_lines(axes: Axes, axis: str, low: float, high: float) -> None:
 
 def thin_rows(rows: DataFrame) -> tuple[DataFrame, str]:
     """At most POINTS of the rows, evenly spaced in their order, and a text on the selection."""
+    # Evenly, not at random: the same run gives the same picture.
     step = math.ceil(len(rows) / POINTS)
     return (rows, "") if step <= 1 else (rows[::step], f", every {format_ordinal(step)} drawn")
 
@@ -305,6 +314,7 @@ def shorten_all(texts: Sequence[str], width: int = 26) -> list[str]:
     """Each text in one line of at most `width` characters; different ones stay different."""
     lines = ["".join(sign if sign.isprintable() else "?" for sign in " ".join(text.split())) for text in texts]
     cut = shorten_apart(lines, width)
+    # matplotlib reads what stands between two $ as a formula.
     return [cut[line].replace("$", r"\$") for line in lines]
 
 
@@ -313,4 +323,5 @@ def spread_offsets(count: int) -> list[float]:
     stands in the middle."""
     if count == 1:
         return [0.0]
+    # Steps of the golden ratio never come near an earlier one, so neighbours do not hide each other.
     return [((n * 0.618033988749895) % 1 - 0.5) * 0.44 for n in range(count)]

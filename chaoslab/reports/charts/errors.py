@@ -57,6 +57,7 @@ def errors(run: Frames) -> Figure:
     starts = [0] * len(rows)
     for name, label, color in segments:
         widths = rows[name].tolist() if name in rows else [0] * len(rows)
+        # Nobody's are drawn even if there are none: that there are none is worth a line of the legend.
         if not any(widths) and name != NOBODY:
             continue
         axes.barh(

@@ -27,6 +27,7 @@ def fault_matrix(run: Frames) -> Figure:
     scheduled = cells[cells["state"].isin(SCHEDULED)]["fault"].unique()
     if not len(scheduled):
         missing = "planned" if cells.empty else "scheduled"
+        # A chart of no fault would only be an empty grid; why there is none is said instead.
         return draw_message(title, f"no fault was {missing} in this run")
     cells = cells[cells["fault"].isin(scheduled)]
     attempts_by_fault = cells.groupby("fault")["attempts"].sum().sort_values(ascending=False, kind="stable").index
@@ -38,6 +39,7 @@ def fault_matrix(run: Frames) -> Figure:
     note += f"; {' and '.join(hidden_notes)} in the report" if hidden_notes else ""
     figure, axes = make_canvas(title, note, height_in=2.1 + 0.46 * len(rows))
     legend_patches: dict[str, Patch] = {}
+    # "" and 0, since NA of pandas is neither true nor false.
     drawn_cells = cells[cells["fault"].isin(rows) & cells["target"].isin(targets)].fillna({"worst": "", "judged": 0})
     for cell in drawn_cells.itertuples():
         x, y = targets.index(cell.target), rows.index(cell.fault)
@@ -61,6 +63,7 @@ def fault_matrix(run: Frames) -> Figure:
     axes.set_xticks(range(len(targets)), shorten_all(targets, 22), rotation=90 if upright else 0)
     axes.set_yticks(range(len(rows)), shorten_all(rows))
     axes.tick_params(length=0, labelsize=8.5)
+    # Names side by side would run into each other.
     axes.set_xlim(-0.5, max(len(targets), LEAST) - 0.5)
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.set_xlabel("target (trials that met the fault)", loc="left" if len(targets) < LEAST else "center")

@@ -55,6 +55,7 @@ def mttr(run: Frames) -> Figure:
         if overall.mean_interval is not None:
             low, high = overall.mean_interval.low, overall.mean_interval.high
             note += f" (95 % interval {low:.2f}–{high:.2f} s)"
+    # Fewer than eight incidents have no such mean (`enough`).
     if any(fault_recovery.enough and fault_recovery.since_notice_s is not None for fault_recovery in by_fault.values()):
         note += "; repaired: by retry or fallback, in the mean from the end of the call that met the fault"
     figure, axes = make_canvas(title, note, height_in=2.4 + 0.55 * len(by_fault))
@@ -64,6 +65,7 @@ def mttr(run: Frames) -> Figure:
     for row, fault in enumerate(rows):
         color = looks[fault].color
         _draw_points(axes, scaled, row, incidents[incidents["fault"] == fault], color)
+    # An empty scatter is drawn for the legend alone: one entry for each ending, in no fault's colour.
     for ending, (marker, label) in SHAPES.items():
         if number := (incidents["ending"] == ending).sum():
             color = OUTCOMES["harm"].color if ending is Ending.HARM else SLATE
@@ -72,6 +74,7 @@ def mttr(run: Frames) -> Figure:
             axes.scatter([], [], s=30, facecolors=face_color, edgecolors=color, marker=marker, label=legend_label)
     marked = False
     for row, fault_recovery in enumerate(by_fault.values()):
+        # The legend names it once.
         marked = _draw_median(axes, scaled, row, fault_recovery.median, marked=marked) or marked
         axes.text(
             1.01, row, _describe_recovery(fault_recovery), transform=axes.get_yaxis_transform(), va="center", fontsize=9
@@ -89,6 +92,7 @@ def _explain_none(report: RunReport) -> str:
 
 
 def _draw_points(axes: Axes, scaled: DurationAxis, row: int, fault_incidents: DataFrame, color: str) -> None:
+    # Spread over all endings of a row, so that points of different shapes do not hide each other either.
     positioned = fault_incidents.assign(y=[row + offset for offset in spread_offsets(len(fault_incidents))])
     for ending, (marker, _) in SHAPES.items():
         drawn, _ = thin_rows(positioned[positioned["ending"] == ending])
@@ -110,6 +114,7 @@ def _draw_median(axes: Axes, scaled: DurationAxis, row: int, estimate: Estimate 
     if estimate is None:
         return False
     low, high = estimate.interval.low, estimate.interval.high
+    # Without an upper end the line runs on to the edge of the chart.
     right = axes.get_xlim()[1] if math.isinf(high) else scaled.place(high)
     axes.plot([scaled.place(low), right], [row, row], color=INK, linewidth=1.2, zorder=3)
     label = "" if marked else "Kaplan–Meier median, 95 % interval"

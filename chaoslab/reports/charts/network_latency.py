@@ -31,7 +31,9 @@ def network_latency(run: Frames) -> Figure:
         note += f"; {disturbed.said or 'the lab was disturbed'}: {count(disturbed.attempts, 'attempt')} left out"
     figure, axes = make_canvas(TITLE, note, height_in=4.8)
     scaled = scale_durations(axes, attempts_table["duration_s"].tolist(), axis="y")
+    # ended_s counts from the run's begin, and the axis from its first trial's.
     first, last = attempts_table["ended_s"].min() - report.began_t, attempts_table["ended_s"].max() - report.began_t
+    # or 1.0, since a chart needs a width, also if all ended at once.
     low, high = min(0.0, first), max(0.0, last) * 1.03 or 1.0
     for group in group_by_fault(attempts_table, report):
         group.scatter(

@@ -19,6 +19,7 @@ def recovery_curve(run: Frames) -> Figure:
             title,
             too_few_note if len(incidents) else f"no data: {no_incident if report.met else describe_unmet(report)}",
         )
+    # Censored ones are neither: nobody knows if they would have.
     n, recovered_count, never_count = (
         len(incidents),
         incidents["recovered"].sum(),
@@ -39,6 +40,7 @@ def recovery_curve(run: Frames) -> Figure:
             xs, ys, linestyle="", marker="|", markersize=10, markeredgewidth=1.6, color=SLATE, clip_on=False,
             label=f"cut short, by the log's end or a dead service ({n - recovered_count - never_count:,})",
         )  # fmt: skip
+    # A width for incidents that took no time.
     axes.set_xlim(0, max(times_s[-1], 1e-6) * 1.03)
     axes.set_ylim(0, 1.02)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value * 100:.0f}")

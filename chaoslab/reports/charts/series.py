@@ -53,6 +53,7 @@ class Axis:
         numbers = {text: number for text in values if (number := _parse_number(text)) is not None}
         levels = sorted(values, key=numbers.__getitem__) if len(numbers) == len(values) else values
         positive = [number for number in numbers.values() if number > 0]
+        # Words have no distances, and values of several powers of ten would lie on each other.
         is_evenly_spaced = len(numbers) < len(values) or (len(positive) > 1 and max(positive) / min(positive) > WIDE)
         return cls(
             name,
@@ -69,11 +70,13 @@ class Axis:
 
     @property
     def span(self) -> float:
+        # or 0.5, where all runs have one value.
         return (self.places[-1] - self.places[0]) or 0.5
 
     @property
     def meaning(self) -> str:
         """The name with what the setting means."""
+        # Only what is before the first full stop or colon: the whole meaning would not fit under a chart.
         means = {
             setting["name"]: setting["meaning"].partition(". ")[0].partition(":")[0].rstrip(".")
             for setting in described()
@@ -83,6 +86,7 @@ class Axis:
 
 def read_rows(runs: DataFrame) -> list[Run]:
     """The rows of the table `runs`."""
+    # One call for the whole table: pandas is slow cell by cell.
     known_cells = runs.notna().to_numpy()
     names, values = list(runs.columns), runs.itertuples(index=False, name=None)
     return [
@@ -124,6 +128,7 @@ def find_varied_settings(runs: Sequence[Run]) -> list[str]:
     values = {name: [level_in(run, name) for run in runs] for name in names}
     varied = {name: levels for name, levels in values.items() if len(set(levels)) > 1}
     decided = {name.upper() for name in AGENTS["default"]} if "AGENT" in varied else set()
+    # What each agent decides alike in all its runs is no difference of its own.
     dependent = {
         n
         for n in decided & varied.keys()
@@ -151,6 +156,7 @@ def settings_text(run: Run, axes: Collection[str]) -> dict[str, str]:
     if "AGENT" in axes:
         inputs = {name: value for name, value in inputs.items() if name.lower() not in AGENTS["default"]}
     other_inputs: dict[str, str] = json.loads(run.get("inputs", "{}"))
+    # A file of prompts has another name in each checkout; their digest decides.
     if "prompts" in other_inputs:  # the prompts themselves, from any source
         inputs.pop("PROMPTS", None)
     return inputs | {name: value for name, value in other_inputs.items() if name not in axes}
@@ -158,6 +164,7 @@ def settings_text(run: Run, axes: Collection[str]) -> dict[str, str]:
 
 def _beside_level(run: Run) -> dict[str, str]:
     inputs = settings_text(run, (LEVEL,))
+    # The injections that a level makes have a name of their own, and follow from the level.
     return {name: value for name, value in inputs.items() if not name.startswith(f"injection {NAMED}")}
 
 
@@ -181,15 +188,17 @@ def _label_lines(groups: Sequence[Mapping[str, str]]) -> list[str]:
     """The label of each line. A log with few settings is compared only with others like it."""
     if len(groups) == 1:
         return [""]
-    every = {name for group in groups for name in group}
+    names = {name for group in groups for name in group}
     labels: list[str] = []
     for group in groups:
-        silent = _lacks_settings(group, every)
+        # One that lacks most settings would differ from all others in names one of them.
+        silent = _lacks_settings(group, names)
         label = _format_label(
             group,
-            _find_differing([candidate for candidate in groups if _lacks_settings(candidate, every) == silent]),
+            _find_differing([candidate for candidate in groups if _lacks_settings(candidate, names) == silent]),
             silent=silent,
         )
+        # Two lines of one label could not be told apart.
         twice = sum(earlier == label or earlier.startswith(f"{label}, otherwise ") for earlier in labels)
         labels.append(f"{label}, otherwise {twice + 1}" if twice else label)
     return labels

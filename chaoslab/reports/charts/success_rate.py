@@ -34,6 +34,7 @@ def success_rate(run: Frames) -> Figure:
             count_text = f"{share.trials:,} of {success.total:,} ({_format_percent(share.share)})"
             axes.barh(row, share.share, color=OUTCOMES[name].color, height=0.6)
             ends = [share.low, share.high]
+            # A white line below, so that the interval is seen on a dark bar too.
             axes.plot(ends, [row, row], color="white", linewidth=4, solid_capstyle="butt")
             axes.plot(ends, [row, row], color=INK, marker="|", linewidth=1.3, clip_on=False)
         axes.text(1.02, row, count_text, transform=axes.get_yaxis_transform(), va="center", fontsize=9)
@@ -46,6 +47,7 @@ def success_rate(run: Frames) -> Figure:
 
 def _format_percent(share: float) -> str:
     """A share in percent. It reads as 0 or 1 only if it is exactly that."""
+    # 0 % and 100 % are said of nothing but none and all.
     if 0 < share < 0.01 or 0.99 < share < 1:
         return "above 99.9%" if share > 0.9995 else "below 0.1%" if share < 0.0005 else f"{share:.1%}"
     return f"{share:.0%}"

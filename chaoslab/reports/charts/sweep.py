@@ -34,6 +34,7 @@ def draw_success_against(series: Sequence[Series], axis: Axis) -> Figure:
     shift = _line_shifts(series, axis)
     for number, line in enumerate(series):
         _draw_success(axes, line, axis, number=number, aside=shift(number))
+    # One run at each level lies on the point of its line.
     if any(len(line.runs) > len(_positions([line], axis)) for line in series):
         axes.scatter([], [], s=90, facecolors="none", edgecolors=SLATE, marker="o", label="one run")
     scale_shares(axes, "correct, of the judged trials")
@@ -79,6 +80,7 @@ def draw_mttr_against(series: Sequence[Series], axis: Axis, incidents: DataFrame
     top = max(
         _draw_recovery(axes, line, axis, incidents_by_run, number=n, aside=shift(n)) for n, line in enumerate(series)
     )
+    # or 1.0, since an axis needs a height.
     axes.set_ylim(-0.03 * (top or 1.0), top * 1.08 or 1.0)
     if len(series) == 1:
         _note_few(axes, _recover_by_level(series[0], axis, incidents_by_run), axis.span)
@@ -122,11 +124,13 @@ def _draw_recovery(
         )
         label = f"{label}; too few at {sparse_levels}" if estimated else f"{line.label}: too few faults"
     top = 0.0
+    # A little aside of each other: the two intervals would hide each other.
     for read_estimate, shift in ((_median_of, -0.004), (_mean_of, 0.004)):
         drawn = [
             (
                 prob + aside + shift * axis.span,
                 estimate.value,
+                # matplotlib refuses an interval that does not hold its value, if only by rounding.
                 min(estimate.value, estimate.interval.low),
                 _upper_end(estimate, level_recovery),
             )
@@ -154,6 +158,7 @@ def _mean_of(level_recovery: Recovery) -> Estimate | None:
 def _upper_end(estimate: Estimate, level_recovery: Recovery) -> float:
     """The end of the interval, or the longest observed time if it is unbounded."""
     high = estimate.interval.high
+    # To the longest time that was observed: there the curve ends.
     return max(estimate.value, level_recovery.horizon_s or 0.0) if math.isinf(high) else max(estimate.value, high)
 
 
@@ -193,6 +198,7 @@ def _positions(series: Sequence[Series], axis: Axis) -> list[float]:
 
 def _line_shifts(series: Sequence[Series], axis: Axis) -> Callable[[int], float]:
     """The sideways shift of each line, so that points of several lines at one level do not overlap."""
+    # Narrower the more lines there are, so that they stay nearer to their level than to the next.
     step = axis.span * min(0.02, 0.08 / len(series))
     return lambda number: (number - (len(series) - 1) / 2) * step
 
@@ -212,6 +218,7 @@ def _draw_ticks(axes: Axes, axis: Axis) -> None:
 
 def draw_time_against(series: Sequence[Series], axis: Axis, trials: DataFrame) -> Figure:
     """The mean duration of a trial, with its 95 % interval by Student's t."""
+    # NA and NaN are not >= 0: such a trial did not end.
     timed_trials = trials[trials["duration_s"] >= 0]
     by_run = {name: run_trials["duration_s"].tolist() for name, run_trials in timed_trials.groupby("run")}
     ended: dict[str, list[float]] = {run["run"]: by_run.get(run["run"], []) for run in _all_runs(series)}
@@ -230,6 +237,7 @@ def draw_time_against(series: Sequence[Series], axis: Axis, trials: DataFrame) -
         for position, mean, sure in (
             (position, fmean(times), mean_interval(times)) for position, times in places.items() if times
         ):
+            # With few trials there is no interval, and a bar of no length stands for it.
             low, high = (sure.low, sure.high) if sure else (mean, mean)
             drawn.append((position + shift(number), mean, low, high))
         n = _format_counts([len(times) for times in places.values()])
@@ -248,6 +256,7 @@ def draw_heat_map(runs: Sequence[Run], across: Axis, up: Axis) -> Figure:
     note = "the share of correct trials, and the number of judged ones; empty: none was judged"
     height_in = 1.9 + 0.62 * len(up.levels)
     figure, axes = make_canvas(f"Success by {across.name} and {up.name}", note, height_in=height_in)
+    # A scale that colour-blind people read, and that keeps its order in grey.
     colors = colormaps["cividis"]
     for x, level in enumerate(across.levels):
         for y, up_level in enumerate(up.levels):
@@ -257,6 +266,7 @@ def draw_heat_map(runs: Sequence[Run], across: Axis, up: Axis) -> Figure:
             if (rate := rate_well(cell_runs)) is None:
                 continue
             axes.fill_between([x - 0.5, x + 0.5], y - 0.5, y + 0.5, color=colors(rate.value), linewidth=0)
+            # The bright end of the scale needs dark letters.
             ink = "black" if rate.value > 0.55 else "white"
             cell_text = f"{rate.value:.0%}\nof {rate.total:,}"
             axes.text(x, y, cell_text, ha="center", va="center", fontsize=9, color=ink)

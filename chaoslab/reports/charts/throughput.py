@@ -23,6 +23,7 @@ def throughput(run: Frames) -> Figure:
     axes.stairs(calls, edges, color=CALLS, fill=True, label=calls_label)
     axes.stairs(trials, edges, edgecolor=PROMPTS, linewidth=1.8, label="trials")
     axes.set_xlim(0, edges[-1])
+    # 1 at least, since an axis needs a height.
     axes.set_ylim(0, max(*calls, *trials, 1) * 1.08)
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("time since the first trial began (s)")

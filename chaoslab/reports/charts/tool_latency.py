@@ -76,12 +76,14 @@ def _draw_boxes(axes: Axes, rows: Sequence[tuple[int, Sequence[float]]]) -> None
     middles: list[tuple[float, int]] = []
 
     def line(*points: tuple[float, float]) -> None:
+        # NaN breaks a line, so all boxes are one artist.
         xs.extend([*(x for x, _ in points), math.nan])
         ys.extend([*(y for _, y in points), math.nan])
 
     for row, positions in rows:
         first, middle, third = (compute_percentile(positions, share) for share in (0.25, 0.5, 0.75))
         reach = WHISKER * (third - first)
+        # A whisker ends at a point, or at the box if none is beyond it.
         low = min(first, *(position for position in positions if position >= first - reach))
         high = max(third, *(position for position in positions if position <= third + reach))
         top, bottom = row - BOX_HALF, row + BOX_HALF

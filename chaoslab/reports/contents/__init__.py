@@ -126,6 +126,7 @@ class Contents:
             return self.order
         examples = [trial for item in self.advice for trial in item.trials[:EXAMPLES]]
         worst = islice((trial for trial in self.order if is_poor(self.report, trial)), SHOWN)
+        # Each once: the worst may be an example too.
         return [*dict.fromkeys([self.order[0], *worst, *examples])]
 
     @cached_property
@@ -184,6 +185,7 @@ class Contents:
         if (drew := self.report.figures.value.drew) is not None:
             facts["own chance"] = "drawn" if drew else "none"
         ended = end.reason if end else "still running" if self.report.running else "not finished"
+        # NaN is not equal to itself: a damaged log has no duration.
         if end is not None and end.duration_s == end.duration_s:
             ended += f" after {duration(end.duration_s, 1)}"
         return facts | {"end": line(ended, NAME)}
@@ -192,6 +194,7 @@ class Contents:
     def worst(self) -> TrialRow | None:
         """The worst trial, unless it ended well."""
         row = self.rows[0] if self.rows else None
+        # What ended well is worth a look all the same if it did harm, or could not do all.
         if row is None or row.standing is not Standing.WELL:
             return row
         return row if row.ruling is None and (row.harm or row.outcome is Outcome.DEGRADED) else None
@@ -217,6 +220,7 @@ class Contents:
         ruling = self.report.rulings.by_trial.get(trial) if self.report.rulings is not None else None
         if ruling is not None and ruling.again:
             return ruling.again
+        # Where values were drawn or somebody switched faults off, the plan alone does not tell the trial.
         unlike = self.report.figures.value.by_key.get(trial, TrialFigures()).noticed.unlike
         verb = "show" if self.report.of_functions or unlike else "replay"
         return f"{self.program} {verb} {self.quoted} --trial {trial}"

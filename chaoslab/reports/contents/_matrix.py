@@ -100,6 +100,7 @@ def build_matrix(report: RunReport) -> Matrix:
                 for outcomes in (impact.worst_of, impact.outcomes)
             )
             counts = scheduled[pair], impact.trials, impact.attempts
+            # Only if no trial met this fault alone do those stand here that met others too.
             mixed = impact.alone is None and impact.bad is not None
             bad = impact.alone or impact.bad
             return MatrixCell(*pair, CellState.MET, *counts, worst=worst, bad=bad, mixed=mixed, at_worst=at_worst)
@@ -132,6 +133,7 @@ def rank_hurt(report: RunReport, fault_matrix: Matrix) -> tuple[str, ...]:
     bad: list[tuple[MatrixCell, Rate, Rate | None]] = []
     for (fault, target), impact in report.impacts.value.by_target.items():
         blamed, rate_without = impact.alone or impact.blamed, impact.without
+        # A fault after which as many trials end badly as without it is not to blame.
         if blamed is not None and blamed.count and (rate_without is None or blamed.value > rate_without.value):
             cell = fault_matrix.rows[fault][fault_matrix.targets.index(target)]
             bad.append((cell, blamed, rate_without))

@@ -75,6 +75,7 @@ def _effect_items(report: RunReport) -> Iterator[Figure | Table]:
             "trials that met a fault",
             f"{sentence}there and did not meet it. More: in the mean, than {comparison}.",
             len(report.met),
+            # Of one trial each, whatever the number of faults that it met.
             unit="trials",
             n=len(report.verdicts),
         )
@@ -108,6 +109,7 @@ def _reliability_items(report: RunReport) -> Iterator[Figure | Table]:
     yield Figure.of("proven share", proven, reliability.proven, unit="share", n=reliability.available.total)
     yield Figure.of("nines", "", reliability.nines, n=reliability.available.total)
     sentence = ""
+    # 0 seconds of virtual time: a rate over no time has no meaning.
     if not reliability.busy_s:
         sentence = "Mean time between bad trials: no data, since they took no time."
     elif report.started is not None and report.started.world not in REAL_TIME:
@@ -154,6 +156,7 @@ def _recovery_items(report: RunReport) -> Iterator[Figure | Table]:
         mean = (
             f"From the beginning of the call that met the fault to the right answer it took {duration_text} in the mean"
         )
+        # Late answers have no moment at which they were noticed, so they are in the mean and not in its parts.
         if overall.detected_s is not None and overall.since_notice_s is not None:
             noticed = overall.recovered - overall.late
             mean += (
@@ -175,11 +178,13 @@ def _recovery_items(report: RunReport) -> Iterator[Figure | Table]:
 def describe_recovered(recovery: Recovery) -> str:
     """The number of incidents per ending."""
     counts_by_way = {"by retry": recovery.retry, "by fallback": recovery.fallback, "late": recovery.late}
-    by = ", ".join(f"{number} {way}" for way, number in counts_by_way.items() if number)
+    ways_text = ", ".join(f"{number} {way}" for way, number in counts_by_way.items() if number)
     harmed = f", {recovery.harmed} with harm ({HARMED})" if recovery.harmed else ""
-    recovered_text = f"{recovery.recovered} of {count(recovery.n, 'incident')} recovered{f' ({by})' if by else ''}"
-    open_ = f", {recovery.censored} cut short, by the log's end or a dead service" if recovery.censored else ""
-    return f"{recovered_text}{harmed}, {recovery.never} never{open_}"
+    recovered_text = (
+        f"{recovery.recovered} of {count(recovery.n, 'incident')} recovered{f' ({ways_text})' if ways_text else ''}"
+    )
+    cut_text = f", {recovery.censored} cut short, by the log's end or a dead service" if recovery.censored else ""
+    return f"{recovered_text}{harmed}, {recovery.never} never{cut_text}"
 
 
 def _describe_unrecovered(recovery: Recovery) -> str:
@@ -213,6 +218,7 @@ def _call_figures(report: RunReport) -> Iterator[Figure]:
     calls = report.calls.value
     failed = f"{calls.failed} failed" + (f"; {calls.given_up} given up by the agent" if calls.given_up else "")
     if report.of_functions:
+        # An agent of functions may call applications too: each kind of callee has its own words.
         reached = {attempt.via for attempt in report.attempts.value.drawn if attempt.left}
         callees = ["tools"] * (FUNCTION in reached) + ["services"] * bool(reached - {FUNCTION})
         made_text = f"{calls.made} to {' and '.join(callees)}" if callees else f"{calls.made}"
@@ -269,15 +275,16 @@ def _usage_figures(report: RunReport) -> Iterator[Figure]:
     if not report.knows_usage:
         if not report.of_functions:
             yield Figure("cost", "Usage of the model: not known from such a log.", unit="USD")
-    elif spent := report.usage.value:
-        cost = "price not known" if spent.cost_usd is None else format_usd(spent.cost_usd)
-        if spent.unpriced and spent.cost_usd is not None:
-            cost += f" ({spent.unpriced} answers without a price)"
-        sentence = f"Usage: {spent.prompt_tokens} tokens to the model, {spent.completion_tokens} from it, in "
-        yield Figure("cost", f"{sentence}{count(spent.answers, 'answer')}; {cost}.", spent.cost_usd, unit="USD",
-                     n=spent.answers)  # fmt: skip
-        yield Figure("tokens to the model", "", spent.prompt_tokens, unit="tokens", n=spent.answers)
-        yield Figure("tokens from the model", "", spent.completion_tokens, unit="tokens", n=spent.answers)
+    elif usage := report.usage.value:
+        cost = "price not known" if usage.cost_usd is None else format_usd(usage.cost_usd)
+        # A sum with answers whose price is not known is too low, and says so.
+        if usage.unpriced and usage.cost_usd is not None:
+            cost += f" ({usage.unpriced} answers without a price)"
+        sentence = f"Usage: {usage.prompt_tokens} tokens to the model, {usage.completion_tokens} from it, in "
+        yield Figure("cost", f"{sentence}{count(usage.answers, 'answer')}; {cost}.", usage.cost_usd, unit="USD",
+                     n=usage.answers)  # fmt: skip
+        yield Figure("tokens to the model", "", usage.prompt_tokens, unit="tokens", n=usage.answers)
+        yield Figure("tokens from the model", "", usage.completion_tokens, unit="tokens", n=usage.answers)
     else:
         yield Figure("cost", "Usage: the model never answered.", unit="USD", n=0)
 
@@ -302,6 +309,7 @@ def _delivery_items(report: RunReport) -> Iterator[Figure | Table]:
     if not injections:
         yield Figure("scheduled faults", "No fault was planned.", 0, unit="faults")
         return
+    # Not `not plausible`: None is one that cannot be checked.
     odd = [injection for injection in injections if injection.plausible is False]
     for injection in odd:
         sentence = (
@@ -351,7 +359,10 @@ def _coverage_figures(report: RunReport) -> Iterator[Figure]:
     met_count = sum(cell.state is CellState.MET for cell in planned_cells)
     planned = {cell.target for cell in planned_cells}
     uncovered_targets = sorted(
-        target_calls.target for target_calls in report.amplification.value if target_calls.target not in planned
+        # A target that was called and has no planned fault is what a reader may have forgotten.
+        target_calls.target
+        for target_calls in report.amplification.value
+        if target_calls.target not in planned
     )
     uncovered = (
         f"; called, and no fault was planned for it: {', '.join(uncovered_targets)}" if uncovered_targets else ""
@@ -368,15 +379,16 @@ def _trouble_figures(report: RunReport) -> Iterator[Figure]:
 
 
 def _disturbance_figures(report: RunReport) -> Iterator[Figure]:
-    if hit := report.disturbance.value:
-        lasted = "" if math.isnan(hit.lasted_s) else f", {duration(hit.lasted_s, 2)} in all"
+    if disturbance := report.disturbance.value:
+        lasted = "" if math.isnan(disturbance.lasted_s) else f", {duration(disturbance.lasted_s, 2)} in all"
         # A disturbance is logged with its end: there is none if the lab never came back.
-        frequency = f" {count(hit.times, 'time')}{lasted}" if hit.times else ", and its end is not in the log"
-        cause = make_one_line(f" {hit.said}.", SAID) if hit.said else ""
-        sentence = (
-            f"The lab was disturbed{frequency}; {count(hit.attempts, 'attempt')} hit.{' ' if cause else ''}{cause}"
+        frequency = (
+            f" {count(disturbance.times, 'time')}{lasted}" if disturbance.times else ", and its end is not in the log"
         )
-        yield Figure("attempts hit by a disturbance", sentence, hit.attempts, unit="calls")
+        cause = make_one_line(f" {disturbance.said}.", SAID) if disturbance.said else ""
+        attempts = count(disturbance.attempts, "attempt")
+        sentence = f"The lab was disturbed{frequency}; {attempts} hit.{' ' if cause else ''}{cause}"
+        yield Figure("attempts hit by a disturbance", sentence, disturbance.attempts, unit="calls")
 
 
 def _failure_items(report: RunReport) -> Iterator[Figure | Table]:
@@ -405,6 +417,7 @@ def _format_long(value_s: float) -> str:
 
 def _format_share(value: float) -> str:
     """A share with as many digits as its nines need."""
+    # 0.9990 and 0.9999 are the same with one digit.
     return f"{value:.1%}" if value < 0.99 else f"{value:.4%}"
 
 

@@ -70,6 +70,7 @@ class TrialRow:
         return outcome_word(self.outcome)
 
     @property
+    # The outcome stands before it already: said twice it would look like two reasons.
     def in_words(self) -> str:
         """The reason why the scenario did not let it pass, without the outcome, which stands before it; else the reason
         for its outcome."""
@@ -88,6 +89,7 @@ def order_trials(report: RunReport) -> list[str]:
             trial not in ruled or report.standings[trial] is not Standing.BAD,
             report.met.get(trial, 0),
         )
+        # One fault first: what met several has several causes.
         return passed, SEVERITY.index(report.verdicts[trial].outcome), not fault_count, fault_count
 
     return sorted(report.trials, key=place)
@@ -103,6 +105,7 @@ def build_rows(report: RunReport, trials: Iterable[str], stories: History | None
     """These trials, in this order. `stories`: those of the trials; without them no answer is known."""
     ends = {} if stories is None else {record.trial: event for record, event in stories.of(PromptFinished)}
     figures = report.figures.value.by_key
+    # Many trials have the same prompt and reason, and making a text safe takes time.
     texts: dict[tuple[str, int], str] = {}
 
     def shown(text: str, length_max: int) -> str:
@@ -128,6 +131,7 @@ def build_rows(report: RunReport, trials: Iterable[str], stories: History | None
                 FindingRow(str(finding.kind), shown(finding.text, WHY), list_log_lines(finding.lines))
                 for finding in verdict.evidence
             ),
+            # Each answer is another text: kept, all of them would be held twice.
             answer=make_visible(ends[trial].answer, ANSWER) if trial in ends else "",
             seconds=trial_figures.took_s,
             calls=trial_figures.attempts,

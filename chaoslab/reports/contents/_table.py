@@ -46,6 +46,7 @@ class Figure(NamedTuple):
         elif isinstance(source, Estimate):
             interval, source = source.interval, source.value
         low, high = (
+            # JSON has no infinity.
             (interval.low, None if interval.high == float("inf") else interval.high) if interval else (None, None)
         )
         return cls(name, said, source, low, high, unit, n, prompts)
@@ -106,6 +107,7 @@ FORMS: dict[str, Callable[[Any, Row], str]] = {
     "words": lambda value, _: str(value).replace("_", " "),
     "share": lambda value, _: format_percent(value),
     "s": lambda value, _: duration(value, 2),
+    # The column's heading has the unit.
     "more": lambda value, _: difference(value).removesuffix(" s"),
     "met": lambda value, _: "with one" if value else "without",
     "interval": lambda value, row: format_interval(Interval(value, row["high"])),
@@ -122,5 +124,6 @@ def format_cell(column: Column, row: Row) -> str:
     if column.form in FORMS:
         return FORMS[column.form](value, row)
     if column.form:  # no "-0.0"
+        # + 0.0, since a rounded -0.0000001 would be -0.
         return f"{round(float(value), 9) + 0.0:{'+' if row.get('added') else ''}{column.form}}"
     return f"{value:,}" if isinstance(value, int) else make_one_line(str(value), SAID)

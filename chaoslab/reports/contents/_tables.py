@@ -23,6 +23,7 @@ def list_places(by_fault: Mapping[str, T_], by_place: Mapping[Place, T_]) -> Ite
     """Each fault over all its targets, if there are several, and then at each of them, in the orders that they have."""
     for fault, total in by_fault.items():
         at_targets = [(key, value) for key, value in by_place.items() if key[0] == fault]
+        # Of one target the sum is the same row again.
         if len(at_targets) != 1:
             yield (fault, ALL), total
         yield from at_targets
@@ -108,6 +109,7 @@ def recovery_row(estimates: Recovery) -> dict[str, Any]:
 
 def _latency_rows(report: RunReport) -> Iterator[Row]:
     for target, target_attempts in sorted(report.attempts.value.by_target.items()):
+        # With a fault and without one apart: together a delay of the lab's would be the service's.
         for is_faulted, durations in zip((False, True), target_attempts.both, strict=True):
             if figures := summarize_latency(durations):
                 yield {
@@ -151,6 +153,7 @@ def _cost_rows(report: RunReport) -> Iterator[Row]:
     }  # fmt: skip
     for added, rows in ((True, {**costs.by_fault, "several faults at once": costs.shared}), (False, other_rows)):
         for name, spending in rows.items():
+            # A row that holds nothing is left out, and the rest still adds up.
             if spending != Spending():
                 known_amounts = {
                     key: float(value)
@@ -167,10 +170,12 @@ def _delivery_rows(report: RunReport) -> Iterator[Row]:
         by_fault[fault_count.injection].setdefault(fault_count.fault, []).append(fault_count)
     for injection_count in sorted(
         report.delivered.value.by_injection,
+        # `is not False`: what cannot be checked comes with what is as planned.
         key=lambda injection_count: (injection_count.plausible is not False, -injection_count.witnessed),
     ):
         faults = by_fault[injection_count.injection]
         yield {**vars(injection_count), "fault": next(iter(faults)) if len(faults) == 1 else ALL}
+        # The injection's own row says all where it has one fault.
         for fault, stages in faults.items() if len(faults) > 1 else ():
             sums = {stage: sum(getattr(fault_count, stage) for fault_count in stages) for stage in STAGES}
             yield {"injection": injection_count.injection, "fault": fault, **sums}
@@ -183,6 +188,7 @@ def _unmet_rows(report: RunReport) -> Iterator[Row]:
 
 def _failure_rows(report: RunReport) -> Iterator[Row]:
     for failure in report.uninjected.value:
+        # An error may hold a whole page of HTML.
         error = make_one_line("; ".join(filter(None, (failure.error[:SAID], failure.before))), 2 * SAID)
         yield {"target": make_one_line(failure.target, SAID), "number": failure.count, "error": error}
 

@@ -131,6 +131,7 @@ def _word_own_verdict(report: RunReport) -> tuple[str, Tone]:
     all_ = len(report.verdicts)
     if not all_:
         return "No conclusion: no trial was started", Tone.OPEN
+    # A scenario's ruling is the verdict: it may ask for more, or for less.
     if report.rulings is not None:
         return _word_ruling(report.rulings, harmed, report.lost)
     trials_text = count(all_, "trial")
@@ -158,15 +159,18 @@ def _word_own_verdict(report: RunReport) -> tuple[str, Tone]:
             Tone.OPEN,
         )
     degraded = sum(trial_verdict.outcome is Outcome.DEGRADED for trial_verdict in report.verdicts.values())
+    # None did all that it was asked for, so there is no success to speak of.
     if degraded == ended.judged:
         return (
             f"{degraded} of {count(ended.judged, 'judged trial')} {_verb_for(degraded)} degraded, and said so",
             Tone.OPEN,
         )
     low, high = ended.bounds
+    # The bounds are those if all open trials ended badly, or all well.
     open_text = f"; {ended.open} of {ended.total} are open, so {low:.0%} to {high:.0%} ended well" if ended.open else ""
     honest = f", {degraded} of them degraded, and said so" if degraded else ""
     well_text = f"ll of {count(ended.judged, 'judged trial')} ended well{honest}{open_text}"
+    # A lost line may have held a bad end, so nothing good is certain.
     if report.lost:
         return f"{_describe_lost(report.lost)}: a{well_text}", Tone.OPEN
     if report.finished is None and report.started is not None:
@@ -200,6 +204,7 @@ def _word_ruling(rulings: Rulings, harmed: Rate | None, lost: int) -> tuple[str,
         return f"The scenario does not hold: {failed_text}{harm_text}", Tone.BAD
     if lost:
         return f"{_describe_lost(lost)}: {passed} of {judged_text} passed{harm_text}", Tone.OPEN
+    # Fewer rulings than trials: the scenario was ended before it had ruled on all.
     if rulings.state is None or counts.total() < rulings.trials:
         partial_text = f"{passed} of {count(rulings.trials, 'trial')} passed before it ended"
         return f"No conclusion: the scenario ended early, {partial_text}{harm_text}", Tone.OPEN
@@ -288,10 +293,12 @@ def list_harms(report: RunReport, order: Sequence[str]) -> tuple[Harm, ...]:
     trials: dict[str, dict[str, None]] = {kind: {} for kind in HARMS}
     for trial in order:
         verdict = report.verdicts[trial]
+        # A loss that the answer admits is a finding, and no harm.
         for finding in verdict.evidence if verdict.harm else ():
             if finding.text in verdict.harm and finding.kind in texts:
                 text = make_visible(finding.text, WHY)
                 texts[finding.kind][text] += 1
+                # In the order of the report, so the example is the worst trial's.
                 first.setdefault((finding.kind, text), trial)
                 trials[finding.kind][trial] = None
     return tuple(

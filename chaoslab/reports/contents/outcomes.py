@@ -35,12 +35,15 @@ def choose_ink(ground: str) -> str:
 def measure_contrast(first: str, second: str) -> float:
     """The contrast of two colours by WCAG 2.2, from 1 to 21."""
     darker, lighter = sorted((_luminance(first), _luminance(second)))
+    # 0.05 for the light that a screen reflects, as WCAG has it.
     return (lighter + 0.05) / (darker + 0.05)
 
 
 def _luminance(color: str) -> float:
     channels = [int(color[n : n + 2], 16) / 255 for n in (1, 3, 5)]
     red, green, blue = (
-        channel / 12.92 if channel <= 0.04045 else ((channel + 0.055) / 1.055) ** 2.4 for channel in channels
+        # The curve of sRGB.
+        channel / 12.92 if channel <= 0.04045 else ((channel + 0.055) / 1.055) ** 2.4
+        for channel in channels
     )
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue

@@ -44,7 +44,9 @@ def write(texts: dict[str, str], folder: Path) -> list[Path]:
 def write_file(text: str, path: Path) -> Path:
     """Writes a file as a whole, in UTF-8. Raises OSError: it could not be written, or what is there is no report of
     this format; it is then unchanged."""
+    # Half of a surrogate pair has no UTF-8, and a report with its escape is better than none.
     data = text.encode("utf-8", "backslashreplace")
+    # Before the write: a wrong name must not cost the user a file.
     check_replaceable(path, data)
     with replace_file(path) as partial_file:
         partial_file.write_bytes(data)
@@ -58,5 +60,6 @@ def check_replaceable(path: Path, data: bytes) -> None:
         return
     with open_regular(path) as file:
         begins = file.read(BEGINNING)
+    # Markdown begins with the verdict, which differs from run to run.
     if begins and begins != data[: len(begins)] and not (begins.startswith(HEADING) and data.startswith(HEADING)):
         raise FileExistsError(errno.EEXIST, "what is there is no report of this format: name another file", str(path))

@@ -38,6 +38,8 @@ def _escape_formula(cell: Any) -> Any:
     if isinstance(cell, float) and math.isnan(cell):
         return None
     if not isinstance(cell, str):
+        # As JSON spells them.
         return ("false", "true")[cell] if isinstance(cell, bool) else cell
     flat = make_one_line(cell, TEXT)
+    # A spreadsheet computes what begins so: an agent's answer could be a formula.
     return f"'{flat}" if flat.startswith(("=", "+", "-", "@")) else flat

@@ -25,6 +25,7 @@ VERSION = 3
 
 def files(contents: Contents) -> dict[str, str]:
     """The file."""
+    # An NaN would make a file that no strict parser takes.
     spelt = json.dumps(build_value(contents), ensure_ascii=False, indent=1, allow_nan=False, default=_fields_of)
     return {FILE: spelt + "\n"}
 
@@ -45,11 +46,15 @@ def build_value(contents: Contents) -> dict[str, Any]:
         "outcomes": report.success.value.by_outcome,
         "basis": report.grounds.value.by_basis,
         "harm": [
-            {"kind": harm.kind, "findings": harm.findings, "trials": harm.trials[:SHOWN]} for harm in contents.harms
+            # As many as are shown one by one.
+            {"kind": harm.kind, "findings": harm.findings, "trials": harm.trials[:SHOWN]}
+            for harm in contents.harms
         ],
+        # at_worst is for the words of a page.
         "matrix": [{name: field_value for name, field_value in cell.items() if name != "at_worst"} for cell in cells],
         "hurt_most": contents.hurt_most,
         "figures": contents.figures,
+        # Each alone: a measure that failed leaves null, and the rest stands.
         "tables": {name: run_guarded(partial(_list_rows, rows, report), _return_none) for name, rows in ROWS.items()},
         "advice": [
             {

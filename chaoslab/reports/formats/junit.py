@@ -17,6 +17,7 @@ from chaoslab.reports.contents._rows import TrialRow
 from chaoslab.reports.contents.headline import Tone
 
 FILE = "report.xml"
+# Open trials are errors: CI must not pass what nobody could judge.
 _KINDS = {Standing.BAD: "failure", Standing.OPEN: "error"}
 
 
@@ -34,6 +35,7 @@ def files(contents: Contents) -> dict[str, str]:
     }.items():
         SubElement(properties, "property", name=name, value=text)
     kinds = [_add_case(suite, contents, row) for row in rows]
+    # One case for all that are not shown, so that their number is not lost.
     if contents.more:
         case = SubElement(suite, "testcase", classname=contents.name, name="all other trials")
         SubElement(case, "skipped", message=contents.more)
@@ -45,6 +47,7 @@ def files(contents: Contents) -> dict[str, str]:
         # adds the scenario as a case; returns the kind of its result, empty if it holds
         rulings = contents.report.rulings
         case = SubElement(suite, "testcase", classname=contents.name, name=f"scenario {rulings.scenario}")
+        # A scenario that proves nothing is an error, and so red.
         kind = {Tone.GOOD: "", Tone.BAD: "failure", Tone.OPEN: "error"}[contents.headline.tone]
         if kind:
             result_element = SubElement(
@@ -71,6 +74,7 @@ def render_junit(suites: Element, suite: Element, kinds: Sequence[str], *, time_
     if time_s is not None:
         suite.set("time", f"{time_s:.6f}")
     indent(suites)
+    # tostring with unicode writes no declaration.
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(suites, encoding="unicode") + "\n"
 
 

@@ -18,6 +18,7 @@ ROWS_MAX, WAYS_MAX = 40, 20
 TEXT = 300
 FIGURES = ("Reliability", "Recovery", "Retries and calls", "Cost")
 """The sections of which the sentences are shown."""
+# What Markdown or GitHub reads as more than text.
 MARKUP = frozenset("`*_[]<>|#@&!\\~")
 MARKS = {Tone.GOOD: "✅", Tone.BAD: "❌", Tone.OPEN: "❔"}
 
@@ -34,6 +35,7 @@ def files(contents: Contents) -> dict[str, str]:
     ]
     text, sections = "", [section for section in all_sections if section]
     for number, section in enumerate(sections):
+        # Whole sections alone: a table that is cut is none.
         if len(text) + len(section) > LENGTH_MAX:
             text += f"\n{count(len(sections) - number, 'section')} left out: this report is too long.\n"
             break
@@ -43,10 +45,13 @@ def files(contents: Contents) -> dict[str, str]:
 
 def format_code(text: str) -> str:
     """A foreign text as a code span, in which nothing is a link, a mention or a tag."""
+    # Within a table a | ends the cell, even in a code span.
     flat = make_one_line(text, TEXT).replace("|", "¦").strip()
     fence = "`"
+    # A fence must be longer than any run of backticks in it.
     while fence in flat:
         fence += "`"
+    # A space between a backtick and the fence, which Markdown drops.
     edge = " " if "`" in flat else ""
     return f"{fence}{edge}{flat}{edge}{fence}" if flat else ""
 
@@ -125,6 +130,7 @@ def _render_figures(contents: Contents) -> str:
     lines = [
         line for report_section in contents.parts if report_section.title in FIGURES for line in report_section.lines
     ]
+    # A sentence with markup in it holds a foreign name.
     bullets = [f"- {line if MARKUP.isdisjoint(line) and '//' not in line else format_code(line)}" for line in lines]
     return "\n".join(["### Figures", "", *bullets]) + "\n" if bullets else ""
 
@@ -144,6 +150,7 @@ def _render_failures(contents: Contents) -> str:
         return ""
     lines = ["### Trials that did not end well, could not do all or prove nothing", ""]
     first = contents.rows_of(way.trials[0] for way in failure_ways[:WAYS_MAX])
+    # not strict: the ways beyond WAYS_MAX have no row.
     for way, row in zip(failure_ways, first, strict=False):
         lines += _render_way(contents, way, row)
     if hidden_count := sum(len(way.trials) for way in failure_ways[WAYS_MAX:]):

@@ -99,6 +99,7 @@ def _render_failures(contents: Contents, bounds: ListBounds, items_max: int) -> 
     for failure_way in bounds.shown(contents.ways, items_max):
         lines += wrap(f"{failure_way.head}: {shortened(failure_way.why, WHY)}{failure_way.named}", indent="  ")
         if report.started is not None or report.rulings is not None:
+            # In one line, however long: a command that is wrapped cannot be copied.
             lines.append(f"    {' '.join(contents.replay(failure_way.trials[0]).split())}")
     return [*lines, *bounds.more(len(contents.ways) - items_max)] if contents.ways else []
 
@@ -123,12 +124,14 @@ def _render_section(report_section: Section, bounds: ListBounds, items_max: int)
         if table.words:
             row_texts = [f"{number} × {name}: {text}" for name, number, text in table.texts]
             lines += _render_list(f"{table.caption}:", row_texts, bounds, items_max)
+        # Details only where all are shown.
         elif not (table.detail and bounds.whole):
             is_only_table = not report_section.lines and not report_section.tables[1:]
             lines += [
                 *([] if is_only_table else wrap(f"{table.caption}:")),
                 *bounds.table(_table_header(table), _group_rows(table)),
             ]
+    # A heading alone says nothing.
     return lines if lines[1:] else []
 
 

@@ -48,11 +48,13 @@ def make_element(tag: str, *children: Element | str, **attributes: str | float) 
 
 
 def _attribute_name(key: str) -> str:
+    # SVG's one attribute here that is written with a capital.
     return key if key == "viewBox" else key.rstrip("_").replace("_", "-")
 
 
 def format_share(value: float) -> str:
     """A share of the width as SVG spells it."""
+    # Three digits are a hundredth of a pixel on a wide screen.
     return f"{100 * value:.3f}".rstrip("0").rstrip(".") + "%"
 
 
@@ -63,6 +65,7 @@ def make_picture(name: str, title: str, description: str, height: float, element
     labels = (make_element("title", title, id=f"{name}-title"), make_element("desc", description, id=f"{name}-desc"))
     svg = make_element(
         "svg", *labels, *elements, class_=f"chart {name} {style}".strip(), width="100%", height=height,
+        # An image hides what is in it from a keyboard, and so its links.
         role="group" if links else "img", aria_labelledby=f"{name}-title", aria_describedby=f"{name}-desc",
     )  # fmt: skip
     return Picture(name, title, tostring(svg, encoding="unicode"), caption)
@@ -73,6 +76,7 @@ def stretch(*children: Element, height: float) -> Element:
     shares."""
     return make_element(
         "svg", *children, x="0", y="0", width="100%", height=height, viewBox=f"0 0 1000 {height:g}",
+        # none: x and y have different units.
         preserveAspectRatio="none",
     )  # fmt: skip
 
@@ -106,6 +110,7 @@ def draw_share_axis(height: float, shares: Iterable[float]) -> tuple[Callable[[f
 
 def make_linear_axis(low: float, high: float) -> PictureAxis:
     """A scale from low to high, with ticks at round numbers."""
+    # or 1.0, where all is at one value.
     span = (high - low) or 1.0
     return PictureAxis(
         lambda value: (value - low) / span, [((tick - low) / span, f"{tick:g}") for tick in round_ticks(low, high)]
@@ -114,7 +119,10 @@ def make_linear_axis(low: float, high: float) -> PictureAxis:
 
 def round_ticks(low: float, high: float) -> list[float]:
     """Round numbers from low to high."""
+    # or 1.0, where all is at one value.
     rough = ((high - low) or 1.0) / TICKS
     power = 10.0 ** math.floor(math.log10(rough))
+    # 0.999: a float a little above would take the next larger step.
     step = next(n * power for n in (1, 2, 5, 10) if n * power >= rough * 0.999)
+    # 1e-9 for ticks at the ends; + 0.0, since a tick may be -0.
     return [round(n * step, 9) + 0.0 for n in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]

@@ -25,6 +25,7 @@ def draw(report: RunReport) -> Picture | None:
     corners, still_open = ([row for row in corner_rows if row["open"] is is_open] for is_open in (False, True))
     never_count, end_s = (
         sum(not incident.recovered and not incident.censored for incident in incidents),
+        # The axis needs a length, also if all took no time.
         max(corners[-1]["seconds"], 1e-6),
     )
     scale = make_linear_axis(0.0, end_s)

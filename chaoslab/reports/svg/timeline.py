@@ -49,11 +49,15 @@ def draw(report: RunReport) -> Picture | None:
     incidents = report.recovery.value.incidents
     if not counts and not incidents:
         return None
+    # A target whose faults are not among the drawn attempts has its incidents all the same.
     counts.update(incident.target for incident in incidents if incident.target not in counts)
+    # By name where two met as many, so that the lanes do not depend on the log's order.
     targets = sorted(counts, key=lambda name: (-counts[name], name))[:LANES]
     ends = [attempts_measure.ended_t, *(i.opened_t + i.duration_s for i in incidents)]
     span = max(ends) - report.began_t
+    # The axis needs a length, also if all took no time.
     scale = make_linear_axis(0.0, span if span > 1e-6 else 1.0)
+    # or 1, where there are none.
     step = math.ceil(len(incidents) / BARS) or 1
     drawn_incidents, links = incidents[::step], len(incidents) <= LINKS
     height, names = LANE * len(targets), shorten_apart(targets, LABEL)

@@ -35,7 +35,9 @@ def draw(points: Sequence[TrendPoint], number: int = 1) -> Picture | None:
         f"{1000 * position:.1f},{y(point.well.value)}" for position, point in zip(positions, points, strict=True)
     )
     elements.append(stretch(make_element("polyline", points=path, class_="line"), height=HEIGHT))
+    # Rounded up, so that there are no more than NAMED dates.
     step = max(1, -(-len(points) // NAMED))
+    # Runs of one day are told apart by their time.
     one_a_day = len({point.when[:10] for point in points}) == len(points)
     for n, (position, point) in enumerate(zip(positions, points, strict=True)):
         x, style = format_share(position), " bad" if point.harmed else ""

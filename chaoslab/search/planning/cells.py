@@ -64,6 +64,7 @@ class Cell:
     @cached_property
     def rounded(self) -> "Cell":
         """The cell with the least dose of its bucket: equal for cells of one."""
+        # Zero has no logarithm.
         if not self.dose or self.dose < 0:
             return self
         return replace(self, dose=2.0 ** math.floor(math.log2(self.dose)))
@@ -84,10 +85,10 @@ def _dose_and_defaults(fault: str) -> tuple[str, Mapping[str, Any]]:
     """The name of a fault's dose, and the defaults of its parameters; none of a fault that is not installed here."""
     try:
         kind: Any = load(fault)
-        fault_ = kind()
+        instance = kind()
     except (LookupError, TypeError, ValueError):
         return "", {}
-    return trait(kind, "dose"), {field_.name: getattr(fault_, field_.name) for field_ in fields(kind)}
+    return trait(kind, "dose"), {member.name: getattr(instance, member.name) for member in fields(kind)}
 
 
 def dose_of(fault: str) -> str:

@@ -86,6 +86,7 @@ class Chances:
         """The mean after these levels, begun with `mean`, without the trials `less`, which each of them holds."""
         keys = self._keys(cell)
         for level in levels:
+            # As the default too: at a level that nobody tried this comes to nothing, and not below it.
             tally = self._sums.get(keys[level], less) - less
             mean = (worth * mean + tally.of(end)) / (worth + tally.tried)
             worth = WORTH
@@ -105,9 +106,11 @@ class Chances:
         reason = ""
         if total.tried < FEWEST:
             reason = _describe_few(total.tried, "with one fault alone")
+        # Trials of its own, if there are enough, tell of a cell whatever the others foretell of each other.
         elif tried_least < FEWEST and not self.tells:
             rates = f"{total.bad} of {total.tried} trials ended badly"
             reason = f"nothing is foretold: {rates}, and they do not foretell each other better than that share"
+        # As if they were independent: trials with one fault alone are the evidence, and tell not how two act together.
         well, base_well = (
             prod(1 - cell for cell in chances) for chances in (map(self.mean, cells), [base] * len(cells))
         )

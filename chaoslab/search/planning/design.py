@@ -20,6 +20,7 @@ from chaoslab.search.planning.evidence import Evidence
 
 
 def _freeze(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    # A copy, since the caller may go on changing its own.
     return MappingProxyType(dict(value))
 
 
@@ -52,7 +53,7 @@ class Design:
         if isinstance(given, Cell):
             given = {"target": given.target, "fault": given.fault, "how": given.how, "params": given.parameters}
         if not isinstance(given, Design):
-            data, names = dict(given), [field_.name for field_ in fields(cls)]
+            data, names = dict(given), [member.name for member in fields(cls)]
             for name in data:
                 if name not in names:
                     raise LookupError(f"an experiment has no {show_value(name)}: {did_you_mean(str(name), names)}")
@@ -69,11 +70,13 @@ class Design:
                 data["deadline_s"] = parse_number("deadline_s", data["deadline_s"])
             given = cls(**{**data, "stop": tuple(data.get("stop") or ()), "watch": tuple(data.get("watch") or ())})
         else:
+            # For what it raises: limits of a design that was made directly were read by nobody yet.
             _ = given.within
         if given.how is not None and given.how not in KINDS:
             raise LookupError(
                 f"no experiment is of the kind {show_value(given.how)}: {did_you_mean(str(given.how), KINDS)}"
             )
+        # Only checked: it raises where the fault takes no such parameter.
         inject(given.fault, given.target, **given.params)
         return given
 
@@ -97,6 +100,7 @@ def parse_number(name: str, value: Any) -> Any:
         if text.endswith("%"):
             return parsers.parse_bounded(text[:-1], 0.0, 100.0, "a share from 0% to 100%") / 100
         if name.endswith("_s"):
+            # The parser of durations takes no number without a unit; here it is seconds, as the name says.
             return float(text) if text.replace(".", "", 1).isdigit() else parsers.duration(text)
     except ValueError as error:
         raise ValueError(f"{name} is {show_value(value)}: it should be {error}") from None
@@ -137,6 +141,7 @@ def enhance(
     is, and nothing that is stated is changed. Raises ValueError, LookupError: as `Design.of`."""
     design, changes = Design.of(given), list[DesignChange]()
     chances = chances or Chances(evidence)
+    # The dose first, since the deadline and the risk depend on it.
     for fill in (_fill_dose, _fill_deadline, _fill_watch, _fill_kind, _fill_safety):
         risk = compute_risk(chances, design.cell, share=design.within.share)
         for field_name, value, reason in fill(design, evidence, risk):
@@ -169,20 +174,22 @@ def _fill_dose(design: Design, evidence: Evidence, risk: Risk) -> Filled:  # noq
     name = dose_of(design.fault)
     if not name or name in design.params or design.params.get("preset"):
         return
-    range_ = evidence.range(design.cell)
-    if range_.next is not None and range_.ends != (None, None):
-        yield "params", {name: range_.next}, f"{range_}; halfway is {duration(range_.next)}"
-    elif range_.edge is not None:
-        yield "params", {name: round(range_.edge, 3)}, f"{range_}, which is known within 15 %"
+    dose_range = evidence.range(design.cell)
+    if dose_range.next is not None and dose_range.ends != (None, None):
+        yield "params", {name: dose_range.next}, f"{dose_range}; halfway is {duration(dose_range.next)}"
+    elif dose_range.edge is not None:
+        yield "params", {name: round(dose_range.edge, 3)}, f"{dose_range}, which is known within 15 %"
 
 
 def _fill_deadline(design: Design, evidence: Evidence, risk: Risk) -> Filled:  # noqa: ARG001
     """The mean of the past trials at the target, and three standard deviations and the fault's own time more."""
     rows = [*evidence.at(design.target)]
     count = sum(row.timed for row in rows)
+    # One trial has no spread.
     if count < 2:
         return
     mean = sum(row.seconds for row in rows) / count
+    # Rounding may leave a variance a little below 0.
     spread = sqrt(max(0.0, sum(row.squares for row in rows) / count - mean * mean))
     dose_s = design.cell.dose or 0.0
     value = round(max(LEAST_S, mean + 3 * spread) + dose_s, 1)

@@ -32,6 +32,7 @@ class DoseRange:
     @property
     def next(self) -> float | None:
         """The dose whose trial tells most; None if the edge is known, or none is between the bounds."""
+        # Where 0 is known to be safe, the root of the product would be 0 again.
         low = max(LEAST_S, self.safe or 0.0)
         high = MOST_S if self.unsafe is None else self.unsafe
         if self.unsafe is not None and self.unsafe <= LEAST_S:

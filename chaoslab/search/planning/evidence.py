@@ -133,7 +133,9 @@ class Evidence:
             self.near[cell.target] += row.near
         else:
             earlier = self.older.setdefault(cell, {})
+            # Put back at the end, so that the last revision stands last.
             earlier[row.revision] = earlier.pop(row.revision, Tally()) + row
+        # By the exact dose, unlike the cells: the edge is looked for within a bucket too.
         if row.cell.dose is not None:
             dose_key = row.cell.target, row.cell.fault, row.cell.how
             at = self._doses[counts][dose_key].setdefault(row.cell.dose, [0.0, 0.0])

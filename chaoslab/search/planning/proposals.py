@@ -57,6 +57,7 @@ class _Candidate:
     def rank(self, chances: Chances) -> tuple[float, ...]:
         """The place among others, the least first. `chances`: the trials so far, and those proposed before it."""
         turn = self.turn
+        # Tried, or proposed just now: its other kinds and doses wait until each fault had its turn.
         if turn == 1 and chances.known(self.cell, "fault at").tried:
             turn = 2
         harm = chances.mean(self.cell, HARM)
@@ -74,22 +75,23 @@ def propose(
     """The best `n` of these cells, each once. `risk`: the most that is allowed. `costs`: of a trial; 1 by default.
     `round_`: counts the plans that are made one after the other with one seed."""
     chances, pretended = Chances(evidence), Chances(evidence)
+    # Trials that taught nothing count for the order too, else what is alike would stay as new as before.
     for cell, count in evidence.void.items():
         pretended.count(cell, Tally(count))
     candidates: list[_Candidate] = []
     risky: list[tuple[Cell, Risk]] = []
     for cell in dict.fromkeys(cells):
-        range_, cost = evidence.range(cell), (costs or {}).get(cell, 1.0)
+        dose_range, cost = evidence.range(cell), (costs or {}).get(cell, 1.0)
         turn = _turn_of(evidence, cell)
-        if turn and cell.dose is not None and range_ != DoseRange():
-            if range_.next is None:
+        if turn and cell.dose is not None and dose_range != DoseRange():
+            if dose_range.next is None:
                 continue  # its edge is known
-            cell = replace(cell, dose=range_.next)
+            cell = replace(cell, dose=dose_range.next)
         tie = Dice(seed, "plan", round_, evidence.subject, str(cell)).uniform()
         if risk < 1 and (cell_risk := compute_risk(chances, cell, share=share, stated=stated)).value > risk:
             risky.append((cell, cell_risk))
         else:
-            candidates.append(_Candidate(cell, cost, range_, turn, tie))
+            candidates.append(_Candidate(cell, cost, dose_range, turn, tie))
     proposals: list[Proposal] = []
     while candidates and len(proposals) < n:
         best = min(candidates, key=lambda candidate: candidate.rank(pretended))
@@ -116,18 +118,18 @@ def broke_before(evidence: Evidence, cell: Cell) -> tuple[str, Tally] | None:
     return (revision, tally) if tally.bad else None
 
 
-def _explain_choice(chances: Chances, cell: Cell, range_: DoseRange) -> str:
+def _explain_choice(chances: Chances, cell: Cell, dose_range: DoseRange) -> str:
     """The reason for a proposal, in one line."""
     evidence = chances.evidence
     if tally := evidence.cells.get(cell.rounded):
         statement = f"tried {tally.tried} times: it broke {tally.bad}"
-        return f"{statement}; {range_}" if cell.dose is not None else statement
+        return f"{statement}; {dose_range}" if cell.dose is not None else statement
     if void := evidence.void[cell.rounded]:
         return f"tried {void} times: the fault was not met, or nothing can be concluded"
     if (before := broke_before(evidence, cell)) is not None:
         return f"broke {before[1].bad} of {before[1].tried} at {before[0] or 'an earlier revision'}, not tried since"
-    if cell.dose is not None and range_.ends != (None, None):
-        return f"never tried at this dose: {range_}"
+    if cell.dose is not None and dose_range.ends != (None, None):
+        return f"never tried at this dose: {dose_range}"
     if tried := chances.known(cell, "fault at").tried:
         return f"never tried {cell.how}: {cell.fault} at {cell.target} broke {evidence.tally(cell.target, cell.fault).bad} of {tried} otherwise"  # noqa: E501
     statement, sight = f"never tried: {cell.fault} at {cell.target}", chances.seen(cell)

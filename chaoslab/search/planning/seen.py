@@ -44,8 +44,8 @@ def _play_fault(fault: str, params: tuple[tuple[str, Any], ...], dose: float | N
     call, target = Call("it", "it", "t", 1, 1, value={}), _Target()
     target.reply = call.answered_with(ANSWER)
     try:
-        fault_ = kind(**Cell("it", fault, params=params, dose=dose).parameters)
-        reply = at_once(play(fault_.draw(Dice(0, fault)).flow(call, TrialContext()), target))
+        instance = kind(**Cell("it", fault, params=params, dose=dose).parameters)
+        reply = at_once(play(instance.draw(Dice(0, fault)).flow(call, TrialContext()), target))
     except Failure:
         return ERROR, target.times > 0
     except BaseException as error:  # noqa: BLE001 - a package's own, which is told where it is run

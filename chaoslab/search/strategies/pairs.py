@@ -65,6 +65,7 @@ def _pairs_by_path(survivors: Sequence[One]) -> list[Pair]:
 
 
 def _first_per_kind(survivors: Sequence[One]) -> list[One]:
+    # Backwards, so that of each kind the first one stays in the dict, and then in the old order again.
     return [*{(survivor.site, survivor.kind): survivor for survivor in reversed(survivors)}.values()][::-1]
 
 

@@ -39,16 +39,19 @@ class Operation:
 
     def add(self, location: str, name: str, schema: Mapping[str, Any], sample: Any, *, required: bool) -> None:
         """Adds a parameter, under a name that Python takes."""
+        # In small letters, since headers have no case; ASCII, as Python's own words.
         parameter = (
             re.sub(r"\W", "_", name.lower() if location == "header" else name, flags=re.ASCII).strip("_") or "body"
         )
         parameter = (
             parameter
             if is_name(parameter)
+            # A keyword of Python, such as from, stays readable with an underscore.
             else f"{parameter}_"
             if parameter.isidentifier()
             else f"{location}_{parameter}"
         )
+        # A path and a query may have a parameter of one name.
         parameter = f"{location}_{parameter}" if parameter in self.places else parameter
         self.places[parameter] = location, name
         self.properties[parameter] = without_examples(schema)
@@ -159,6 +162,7 @@ def _find_id_field(reply: Mapping[str, Any], key: str, path: str) -> tuple[str, 
     last = _normalize_name(path.rpartition("/")[2])
     for item in (reply, *(item_value for item_value in reply.values() if isinstance(item_value, dict))):
         fields = {_normalize_name(name): name for name, value in item.items() if isinstance(value, str | int)}
+        # A letter alone is the end of too many names.
         ends = (name for name in fields if len(name) > 1 and _normalize_name(key).endswith(name))
         candidates = [_normalize_name(key), *ends, "id", f"{last}id", f"{last.removesuffix('s')}id"]
         if field_name := next((fields[name] for name in candidates if name in fields), None):
@@ -169,6 +173,7 @@ def _find_id_field(reply: Mapping[str, Any], key: str, path: str) -> tuple[str, 
 def _is_list(reply: Any) -> bool:
     """True if a reply is a list of things, or has one such list in it."""
     lists = [item for item in reply.values() if isinstance(item, list)] if isinstance(reply, dict) else [reply]
+    # A list of texts or numbers is a field, and no collection.
     return len(lists) == 1 and isinstance(lists[0], list) and (not lists[0] or isinstance(lists[0][0], dict))
 
 

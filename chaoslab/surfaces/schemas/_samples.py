@@ -10,6 +10,7 @@ from chaoslab.surfaces.projects import Personal
 
 DEPTH_MAX, VALUES_MAX = 8, 2_000
 """The most levels and parts of a schema whose references are followed. What is beyond may be any value."""
+# A document may ask for a list of a billion items.
 ITEMS_MAX, SAMPLES_MAX, TEXT_MAX = 20, 20_000, 1000
 """The most items of a list in an example, of all lists of a document together, and the most characters of a text:
 a document may ask for any number."""
@@ -39,6 +40,7 @@ class Schemas:
     def at(self, value: Any) -> Any:
         """The value, or what it refers to. Raises ValueError: it refers to another file, to nothing, or round in a
         circle."""
+        # Two references may lead to each other.
         visited = set[str]()
         while isinstance(value, dict) and isinstance(reference := value.get("$ref"), str):
             location = f"{self.shown}: $ref {reference[:100]!r}"
@@ -49,6 +51,7 @@ class Schemas:
             visited.add(reference)
             value = self.root
             for key in filter(None, reference[1:].split("/")):
+                # In this order, as RFC 6901 has it: ~01 is ~1, and no slash.
                 key = key.replace("~1", "/").replace("~0", "~")
                 value = (
                     value.get(key, _NONE) if isinstance(value, dict)
@@ -61,6 +64,7 @@ class Schemas:
 
     def whole(self, schema: Any, location: str) -> dict[str, Any]:
         """The schema without references, `allOf`, `oneOf` and `anyOf`. One that holds itself ends as any value."""
+        # A tree of references may grow without end, level by level.
         self._left = VALUES_MAX
         return self._whole(schema, location, ())
 
@@ -104,6 +108,7 @@ class Schemas:
         if "items" in definition:
             own_keys["items"] = self._whole(definition["items"], location, above)
         result = self._merge(result, own_keys)
+        # Without a type, fields tell that it is an object.
         return result if "type" in result or "properties" not in result else {"type": "object", **result}
 
     def _merge(self, first: dict[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
@@ -134,6 +139,7 @@ class Schemas:
                 self._samples_left -= int(many)
                 return [self.sample(schema.get("items") or {}, name, reply=reply) for _ in range(int(many))]
             case "integer" | "number" as kind:
+                # The next whole number above an exclusive bound.
                 low = _number(schema.get("minimum", schema.get("exclusiveMinimum")), 1) + ("exclusiveMinimum" in schema)
                 high = _number(schema.get("maximum", schema.get("exclusiveMaximum")), max(low, 1) + 99)
                 number = self.dice(name).between(low, max(low, high - ("exclusiveMaximum" in schema)))
@@ -160,6 +166,7 @@ class Schemas:
     def masked(self, value: Any, name: str) -> Any:
         """An example without secrets and personal data, which the name of its field may tell."""
         key = name.rpartition(".")[2]
+        # By the name of its field too: a "password" is one whatever its value looks like.
         masked_value = self.personal.value({key: value})
         return masked_value[key] if isinstance(masked_value, dict) else self.personal.text(str(value))
 
@@ -192,7 +199,9 @@ def next_id(last: Any, number: int) -> Any:
     if isinstance(last, int) and not isinstance(last, bool):
         return last + 1
     if re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", text := str(last)):
+        # By the last id, so that each trial makes the same ones.
         return draw_uuid(Dice(text, number))
+    # Up to fifteen digits: Python refuses to read very long numbers.
     head, digits = re.fullmatch(r"(.*?)(\d{0,15})", text, re.DOTALL).groups()  # type: ignore[union-attr]
     return f"{head}{int(digits) + 1:0{len(digits)}d}" if digits else f"{head}_{number + 1}"
 

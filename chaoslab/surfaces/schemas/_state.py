@@ -69,7 +69,9 @@ class ServiceState:
         """The same for a call whose arguments stand where they stand in a request."""
         operation = self.operations[function]
         self._check(operation, sent)
+        # A header has no case.
         key = next((str(value) for name, value in sent["header"].items() if name.lower() == "idempotency-key"), "")
+        # By operation too: one key may come with two kinds of calls.
         if key and (function, key) in self._known:
             return deepcopy(self._known[function, key])
         reply = self._reply(operation, sent)
@@ -90,6 +92,7 @@ class ServiceState:
                 raise CallRefused(400, f"{wire_name or 'a body'} is missing")
             kind = KINDS.get(schema["properties"][name].get("type"), object)
             value = sent_part.get(wire_name)
+            # To Python True is an int, to JSON it is not.
             wrong = not isinstance(value, kind) or (isinstance(value, bool) and kind not in (bool, object))
             if location == "body" and wire_name and value is not None and wrong:
                 raise CallRefused(400, f"{wire_name} should be of type {schema['properties'][name]['type']}")
@@ -113,6 +116,7 @@ class ServiceState:
             return _shape_list(sample, items, sent["query"])
         if operation["does"] == "create":
             path_fields = {name: value for name, value in sent["path"].items() if name in collection["new"]}
+            # A collection that was emptied still numbers its items like the first ones.
             last = self._last.get(collection_path, (items or collection["items"])[-1][id_])
             self._last[collection_path] = next_id(last, len(self._made))
             item = {**deepcopy(collection["new"]), **path_fields, **body, id_: self._last[collection_path]}
@@ -123,7 +127,9 @@ class ServiceState:
         if operation["does"] == "remove":
             items.remove(item)
         elif operation["does"] in ("replace", "update"):
+            # A replacement begins with what a new item has; an update with what is there.
             base_item = {**collection["new"], id_: item[id_]} if operation["does"] == "replace" and id_ else item
+            # Nobody can give an item another id.
             changed = {**base_item, **body, **({id_: item[id_]} if id_ else {})}
             item.clear()
             item.update(changed)
@@ -185,6 +191,7 @@ def _shape_list(sample: Any, items: list[Any], query: Mapping[str, Any]) -> Any:
     ]
     size = next((int(options[name]) for name in SIZES if str(options.get(name, "")).isdigit()), len(items))
     begin = next((int(options[name]) for name in PAGES if str(options.get(name, "")).isdigit()), 0)
+    # A page counts from 1, an offset from 0.
     begin = max(begin - 1, 0) * max(size, 1) if "page" in options else begin
     page = [] if any(options.get(name) for name in CURSORS) else matching[begin : begin + size]
     form = find_list(sample)[:1]
@@ -211,6 +218,7 @@ def place_arguments(operation: Mapping[str, Any], arguments: Mapping[str, Any]) 
     """The arguments of a call where they stand in a request. One that is None was not given."""
     sent: Sent = {"path": {}, "query": {}, "header": {}, "body": {}}
     for name, value in arguments.items():
+        # None is what a model gives for what it leaves out.
         if value is not None and name in operation["places"]:
             location, wire_name = operation["places"][name]
             if wire_name:

@@ -51,6 +51,7 @@ def request_tools(source: Sequence[str], fields: Mapping[str, str]) -> tuple[str
 
     try:
         return asyncio.run(_ask_server(source, fields))
+    # except*, since the SDK's client runs in a task group.
     except* MCPError as errors:
         message = next(leaf for leaf in _iterate_leaves(errors) if isinstance(leaf, MCPError)).error.message
         raise ValueError(f"it refuses the list of its tools: {' '.join(message.split())[:200]}") from None
@@ -77,8 +78,10 @@ async def _ask_server(source: Sequence[str], fields: Mapping[str, str]) -> tuple
             check_command(source)
             server = StdioServerParameters(command=source[0], args=list(source[1:]), env=dict(inherited()))
         tools: list[Any] = []
+        # One time for connecting and for all pages.
         async with asyncio.timeout(ANSWER_S), Client(server) as client:
             cursor = None
+            # A server may give one cursor for ever.
             for _ in range(PAGES_MAX):
                 page = await client.list_tools(cursor=cursor)
                 tools += (tool.model_dump(mode="json", by_alias=True, exclude_unset=True) for tool in page.tools)
@@ -99,6 +102,7 @@ def make_api(name: str, tools: Sequence[Any], source: str, *, personal: Personal
     api = Api(personal.text(name), f"{slug[:60]}.test", "mcp", scheme="http")
     for tool in tools:
         if isinstance(tool, dict) and isinstance(tool.get("name"), str):
+            # Words of any case: getOrder, get_order and GETOrder are alike.
             try:
                 api.operations.append(_make_operation(tool, source, api.lacking, personal, seed))
             except (TypeError, AttributeError, KeyError) as error:
@@ -122,12 +126,15 @@ def _make_operation(tool: dict[str, Any], source: str, lacking: list[str], perso
             f"{name}: it has no annotations: by its name it {'only reads' if reads else 'changes something'}"
         )
     verb = next((VERBS[word] for word in name_words if word in VERBS), "do")
+    # The plural of the list and the singular of the rest are one thing.
     thing = "_".join(word.rstrip("s") or word for word in name_words if word not in VERBS) or "thing"
+    # Where the name and the annotations differ, the name is not believed.
     if reads != (verb in ("list", "read")) or (notes.get("destructiveHint") is False and verb in ("update", "remove")):
         verb = "do"
     names = [*dict.fromkeys([*(schema.get("required") or ()), *properties])]
     id_names = (f"{thing}_id", "id", thing, f"{thing}_number", "number", f"{thing}_name", "name", "key")
     key = next((word for want in id_names for word in names if word.lower() == want.lower()), "")
+    # Without an argument that names it, no item can be meant.
     if verb in ONE and not key:
         verb = "do"
     if notes.get("destructiveHint") is True and verb == "do":

@@ -25,10 +25,12 @@ def read_document(path: Path) -> dict[str, Any]:
     """The document of a file. Raises ValueError: it is none; the line names the file."""
     try:
         text = load_text(path)
+        # JSON is YAML too, and its own parser is far faster.
         data = parse_json(text) if text.lstrip()[:1] == "{" else None
     except Unreadable as error:
         raise ValueError(f"{path} {error}") from None
     if data is None:
+        # A YAML of few bytes may unfold into any number of values.
         data = located.parse(text, str(path), values_max=VALUES_MAX).data
     if not isinstance(data, dict) or not str(data.get("openapi") or data.get("swagger")).startswith(("2", "3")):
         raise ValueError(f"{path}: it is no OpenAPI document: `openapi: 3.x` or `swagger: '2.0'` is not in it")
@@ -134,7 +136,9 @@ def _read_operation(
     parameters = {}
     for parameter in [*shared, *(operation_data.get("parameters") or ())]:
         parameter = _mapping(schemas.at(parameter))
+        # By place and name: an operation's own parameter replaces the shared one.
         parameters[str(parameter.get("in")), str(parameter.get("name"))] = parameter
+    # Some documents name a parameter in the path alone.
     for name in re.findall(r"\{([^}]*)\}", template):
         parameters.setdefault(("path", name), {"in": "path", "name": name})
     for (parameter_in, name), parameter in parameters.items():

@@ -28,10 +28,12 @@ def make_http_app(service: ServiceState) -> Callable[[AppRequest], Reply]:
     data, operations = service.data, service.operations
     routes = [
         (re.compile(re.sub(r"\\{(.*?)\\}", "([^/]+)", re.escape(operation["path"]))), name)
+        # Fixed paths before those with ids: /orders/latest before /orders/{id}.
         for name, operation in sorted(operations.items(), key=lambda pair: pair[1]["path"].count("{"))
     ]
 
     def app(request: AppRequest) -> Reply:
+        # A client may add a slash.
         path = request.path.removeprefix(data["base"]).rstrip("/") or "/"
         matches = [(name, match) for form, name in routes if (match := form.fullmatch(path))]
         function, match = next(
@@ -56,6 +58,7 @@ def make_http_app(service: ServiceState) -> Callable[[AppRequest], Reply]:
             )
         except CallRefused as error:
             status, value = error.status, {"error": str(error)}
+        # The method of a POST that only reads does not tell that it had no effect.
         return _json(status, value, effect=operation["writes"] or request.method in SAFE)
 
     return app
@@ -152,18 +155,21 @@ def _try_call(operations: Mapping[str, Any], name: str, arguments: Mapping[str, 
     lists = next(
         (entry for entry, its in operations.items() if its["does"] == "list" and its["of"] == operation["of"]), ""
     )
+    # With a key, asking again is safe.
     looks = operation["does"] == "create" and lists and "idempotency_key" not in arguments
     path = {entry: value for entry, value in arguments.items() if operation["places"][entry][0] == "path"}
 
     def listed() -> list[Any]:
         return find_list(_try_call(operations, lists, path, tools)) if looks else []
 
+    # What was there before is not what this call has made.
     before = listed()
     for attempt in range(1, TRIES + 1):
         try:
             return tools[name](**arguments)
         except Exception as error:
             refused = isinstance(error, CallRefused)
+            # The thing is gone: the attempt before has done it.
             if refused and operation["does"] == "remove" and attempt > 1:
                 return None  # the attempt before has done it
             if refused or attempt == TRIES:
@@ -178,6 +184,7 @@ def make_http_tools(data: Mapping[str, Any]) -> Tools:
     return {name: partial(_call_over_http, data, operation) for name, operation in data["operations"].items()}
 
 
+# Positional, since an argument may be called data.
 def _call_over_http(data: Mapping[str, Any], operation: Mapping[str, Any], /, **arguments: Any) -> Any:
     sent = place_arguments(operation, arguments)
     for location, wire_name in data["auth"][:1]:
@@ -197,6 +204,7 @@ def _call_over_http(data: Mapping[str, Any], operation: Mapping[str, Any], /, **
 
 def _request(method: str, url: str, **options: Any) -> Any:
     reply = httpx.request(method, url, timeout=TIMEOUT_S, **options)
+    # The service has said why: another attempt would hear the same.
     if 400 <= reply.status_code < 500 and reply.status_code not in AGAIN:
         raise CallRefused(reply.status_code, reply.text[:200])
     reply.raise_for_status()

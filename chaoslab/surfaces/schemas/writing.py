@@ -52,6 +52,7 @@ def build_project(api: Api, *, most: int, personal: Personal) -> Project:
     """The project of a service. `most`: scenario files at most, one for each part of its paths."""
     project = Project(lacking=api.lacking)
     names = function_names([operation.tool for operation in api.operations], _TAKEN)
+    # Two operations of one name: tools of a module need one each.
     while len(names) < len(api.operations):  # two operations of one name
         for number, operation in enumerate(api.operations):
             if operation.tool in {earlier.tool for earlier in api.operations[:number]}:
@@ -63,6 +64,7 @@ def build_project(api: Api, *, most: int, personal: Personal) -> Project:
         parts.setdefault(_group_name(operation.path), {})[name] = operation
     scenarios: dict[str, dict[str, Any]] = {}
     for group, group_operations in [*parts.items()][:most]:
+        # Its function would take another's place in the module.
         name = group if group not in (OVER_HTTP, *_TAKEN, *named) else f"{group}_calls"
         steps = _make_steps(api, group_operations, project.lacking, group)
         if not steps["steps"]:  # no call is short enough
@@ -73,6 +75,7 @@ def build_project(api: Api, *, most: int, personal: Personal) -> Project:
         left_count = sum(len(group_operations) for group_operations in [*parts.values()][most:])
         project.lacking.append(f"{left_count} more operations are in no scenario: --most {most} are written")
     if scenarios:
+        # That with the most writes: over HTTP the lost replies matter.
         scenarios[OVER_HTTP] = max(
             scenarios.values(), key=lambda entry: sum(named[s["call"]].writes for s in entry["steps"])
         )
@@ -92,11 +95,13 @@ def build_project(api: Api, *, most: int, personal: Personal) -> Project:
 
 
 def _one_line(text: str) -> str:
+    # What would end the docstring that it stands in, or its line.
     return re.sub(r'[\x00-\x1f\x7f-\x9f\u2028\u2029"\\]', " ", text)[:80].strip() or "a service"
 
 
 def _group_name(path: str) -> str:
     """The part of the paths that an operation belongs to, as the name of a scenario."""
+    # Parts such as /api/v1 say nothing.
     fixed = [segment for segment in path.split("/") if not re.fullmatch(r"|\{.*|api|v\d+", segment)]
     name = re.sub(r"\W+", "_", fixed[0] if fixed else "root", flags=re.ASCII).strip("_").lower()
     return f"part_{name}" if not name or not name.isidentifier() else name
@@ -116,6 +121,7 @@ def _make_steps(api: Api, group_operations: Mapping[str, Operation], lacking: li
 
     def order(pair: tuple[str, Operation]) -> tuple[bool, int, int]:
         depth, removes = pair[1].path.count("{") - (pair[1].does in ONE), pair[1].does == "remove"
+        # Removed last, and what is within something before it.
         return removes, -depth if removes else depth, RANK[pair[1].does]
 
     steps, spelt, length = list[dict[str, Any]](), list[str](), 0
@@ -134,12 +140,14 @@ def _make_steps(api: Api, group_operations: Mapping[str, Operation], lacking: li
                 arguments[parameter] = f"{name} 1"
         call = f"{name}({', '.join(f'{key}={_render_value(value)}' for key, value in arguments.items())})"
         if (length := length + len(call)) > PROMPT_MAX:
+            # It is left out, and the next ones may have room.
             length -= len(call)
             lacking.append(
                 f"{operation.method} {operation.path}: its example is too long for a scenario; it has a stand-in"
             )
             continue
         id_ = api.holds[operation.of]["id"] if operation.does == "create" else ""
+        # A reply without a form is the item itself.
         if id_ and (operation.reply == {} or id_ in find_inner(operation.reply, id_)):
             created[operation.of] = name
         elif id_:
@@ -219,6 +227,7 @@ def _render_scenario(api: Api, name: str, entry: Mapping[str, Any], operations: 
         "trials": 1,
     }
     if data.get("idempotent"):
+        # What may be repeated is no harm if it is done twice.
         data["expect"] = [{"no_duplicate_effects": {"effect": function_name}} for function_name in single]
     comment = COMMENT.format(name=_one_line(api.name)) + (UNKNOWABLE.format(name=doubtful) if doubtful else "")
     if http:

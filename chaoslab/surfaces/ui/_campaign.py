@@ -44,6 +44,7 @@ def describe_campaign(folder: Path) -> dict[str, Any]:
 def _load_story(folder: Path) -> JournalStory:
     with suppress(OSError, files.Unreadable, LookupError, TypeError):
         file_stat = (folder / FILE).stat()
+        # By size and time: a journal of thousands of steps is read when it has changed.
         return _read_story(folder, file_stat.st_size, file_stat.st_mtime_ns)
     return JournalStory(why="its journal cannot be read")
 
@@ -65,6 +66,7 @@ def _read_last_look(folder: Path) -> dict[str, Any]:
 def _state_text(story: JournalStory, folder: Path, last_look: dict[str, Any]) -> str:
     if not story.instance:
         return "not begun"
+    # A campaign of another version may tell no lease.
     lease_s = last_look.get("lease_s")
     lapsed = levers.has_lapsed(
         folder / f"lease.{story.starts}", lease_s if isinstance(lease_s, int | float) else LEASE_S
@@ -78,6 +80,7 @@ def _iterate_spent(last_look: dict[str, Any]) -> Iterator[dict[str, Any]]:
         {**amounts} if isinstance(amounts := last_look.get(name), dict) else {} for name in ("spent", "budget")
     )
     for name in ("trials", "seconds", "dollars"):
+        # What has a limit is shown from 0 on.
         if isinstance(value := spent.get(name), int | float) and (value or name in budget):
             yield {"name": name, "value": value, "most": budget.get(name)}
 

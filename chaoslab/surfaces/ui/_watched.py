@@ -121,6 +121,7 @@ class WatchedRun:
     def __init__(self, folder: Path, name: str = "", *, clock: Clock = system) -> None:
         self.folder, self.name, self._clock = folder, name or folder.name, clock
         self._version = 0
+        # The latest alone: a run may warn without an end.
         self.notes: deque[str] = deque(maxlen=NOTES)
         self.asked_s = clock.monotonic()
         """The moment at which somebody last asked for it."""
@@ -158,6 +159,7 @@ class WatchedRun:
         """Reads the next part of the logs. Returns True if there may be more at once."""
         before = self._version
         has_more = self._look()
+        # One state for each version, whoever asks.
         if self._version != before:
             self._state = self._told()
         return has_more
@@ -176,6 +178,7 @@ class WatchedRun:
         if self._gone:
             return False
         try:
+            # A folder that was replaced has other logs: what was read of the former ones would be mixed with them.
             if moved := self._follower.moved():
                 folder_exists = self.folder.is_dir()
                 self.note(f"{moved}: {'it is read anew' if folder_exists else 'this is what was read of it'}")
@@ -197,6 +200,7 @@ class WatchedRun:
             self.whole, self._version = not self.whole, self._version + 1
         if running != self.running:
             self.running, self._version = running, self._version + 1
+        # Levers of a run that is over do nothing.
         if self._pulled != (pulled := _PulledLevers.of(self.folder) if running else _PulledLevers()):
             self._pulled, self._version = pulled, self._version + 1
         self._judge_settled(fresh)
@@ -235,6 +239,7 @@ class WatchedRun:
                 self._count(kind, record)
         if records:
             self._last_t = records[-1].t
+            # Backwards: the latest call is what goes on now.
             calls = (
                 record_read.event for record_read in reversed(records) if isinstance(record_read.event, CallStarted)
             )
@@ -250,6 +255,7 @@ class WatchedRun:
             self._open[record.trial].armed += 1 if kind is FaultArmed else -1
         elif kind is Usage:
             self._tokens += event.prompt_tokens + event.completion_tokens
+            # One answer without a price: the sum is not known.
             self._usd = None if self._usd is None or event.cost_usd is None else self._usd + event.cost_usd
         elif kind is RunStarted:
             self._began, self.started = record, event
@@ -270,7 +276,9 @@ class WatchedRun:
         to_judge = []
         for key, open_trial in self._open.items():
             open_trial.quiet += key not in fresh
+            # The fault of a lane is known only when it is taken down.
             ready = open_trial.ended and (open_trial.armed <= 0 or self._follower.ended)
+            # A look without an event of it, or with those of others: nothing more comes soon.
             if ready and not open_trial.judged and (open_trial.quiet or len(fresh) > 1 or self._follower.ended):
                 open_trial.judged = True
                 to_judge.append(key)
@@ -286,6 +294,7 @@ class WatchedRun:
             reason = run_guarded(lambda batch=batch: self._judge(batch), str)  # type: ignore[misc]
             if reason:
                 self.note(f"{len(batch)} trials could not be judged: {reason}")
+        # After two quiet looks: a late event of a lane may come with the next.
         for key in [key for key, open_trial in self._open.items() if open_trial.judged and open_trial.quiet > 1]:
             del self._open[key]
 
@@ -330,6 +339,7 @@ class WatchedRun:
         self._tally(row, 1)
         if row.standing == Standing.WELL and not row.harm and old is None:
             self._calm.append(row.trial)
+        # The oldest that ended well: those in trouble are what somebody looks for.
         if len(self.rows) > ROWS_MAX and self._calm:
             self.rows.pop(self._calm.popleft(), None)
 
@@ -341,6 +351,7 @@ class WatchedRun:
         self._recovered += by * recovered
         self._recovered_s += by * seconds
         if row.harm:
+            # Put at the end: the latest come first in the page.
             self._harms.pop(row.trial, None)
             if by > 0:
                 self._harms[row.trial] = row.harm
@@ -348,6 +359,7 @@ class WatchedRun:
             cell = self._cells.setdefault(fault_key, _Cell())
             cell.trials += by
             cell.outcomes[row.outcome] += by
+            # Those that met another fault too tell nothing of this one.
             if len(row.met) == 1 and row.standing != Standing.OPEN:
                 cell.judged += by
                 cell.bad += by * (row.standing == Standing.BAD)
@@ -357,6 +369,7 @@ class WatchedRun:
         now_s = self._clock.monotonic()
         size, at_s = self._ruled
         size_now = _file_size(self.folder / FILE)
+        # Rulings are read as a whole: at most each five seconds while they grow.
         if size_now != size and (not self.running or now_s - at_s > RULED_S):
             self._ruled = (size_now, now_s)
             with suppress(OSError):
@@ -378,6 +391,7 @@ class WatchedRun:
 
     def _rate(self) -> None:
         """Notes where the counts stand now."""
+        # A run that was over and goes on has no rate of the time between.
         if not self.running:
             self._past.clear()
         now_s = self._clock.monotonic()
@@ -390,6 +404,7 @@ class WatchedRun:
         calls, faults, ended_count = self._calls, self._faults, self._ended
         trial_total = max(run.prompts if run else 0, ended_count)
         calls_s = faults_s = rate = None
+        # Two looks at one moment give no rate.
         if len(self._past) > 1 and (since_s := self._past[-1][0] - self._past[0][0]) > 0:
             calls_s, faults_s, rate = ((self._past[-1][n] - self._past[0][n]) / since_s for n in (1, 2, 3))
         limits = _find_budget(run.plan) if run else {}
@@ -470,6 +485,7 @@ class WatchedRun:
             "chances": {name: float(value) for name, value in settings.items() if isinstance(value, int | float)},
             "switches": [
                 {"name": fault_name, "on": fault_name not in steering.off}
+                # A gateway's faults are switched by its own levers.
                 for fault_name in list_planned(run)[: has_own * SWITCHES]
             ],
             "manager": manager if of_lab(run) else None,

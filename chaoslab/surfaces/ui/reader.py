@@ -56,6 +56,7 @@ class Reader:
         """The runs of the list that are still to be read."""
         self._watched: dict[str, WatchedRun] = {}
         self._lock, self._listing = threading.Lock(), threading.Lock()
+        # Awake at once for a page that has just been opened.
         self._stopped, self._asked = False, threading.Event()
         """Set when the runs are to be looked at now."""
         self._threads = [
@@ -78,6 +79,7 @@ class Reader:
         """The run of this name: that of its folder, behind its campaign's and a colon if one made it. Raises
         LookupError: there is no such run."""
         with self._lock:
+            # Within the lock, since two pages may ask for one run.
             if name not in self._watched:
                 folder = self._folders.get(name) or find_folders(self.logs).get(name)
                 if folder is None:
@@ -92,6 +94,7 @@ class Reader:
         """The folder of this name, as `run`."""
         return self.run(name).folder
 
+    # A copy, since the other thread adds to it.
     def since(self, version: int) -> list[dict[str, Any]]:
         """The rows of the list that are newer than this version."""
         return [listed_run.row for listed_run in [*self.listed.values()] if listed_run.version > version]
@@ -117,6 +120,7 @@ class Reader:
         for name, watched_run in watched.items():
             before = watched_run.version
             has_more |= watched_run.look()
+            # The list shows a run that goes on from what is read of it anyway.
             if watched_run.version != before and watched_run.running:
                 self._put(name, _row_of_running(watched_run))
         return has_more
@@ -125,11 +129,13 @@ class Reader:
         """Looks for new runs, changed ones, and those that are gone. A run that goes on is followed."""
         self.campaigns = find_campaigns(self.logs)
         signature_now = _signature(self.logs, *self.campaigns)
+        # The folder's own change tells of new runs; once in a turn it is read all the same.
         if signature_now != self._held or not self._at:
             self._held = signature_now
             with suppress(OSError):
                 self._folders = find_folders(self.logs)
         for name in self.listed.keys() - self._folders.keys():
+            # Kept as gone, since a page learns of changes by rows alone.
             if not self.listed[name].row.get("gone"):
                 self._put(name, {**self.listed[name].row, "gone": True})
         for name, folder in self._folders.items():
@@ -139,6 +145,7 @@ class Reader:
                 self._due[name] = None
         self.found = True
         names = [*self._folders]
+        # The newest change most; of thousands of older ones a part takes its turn.
         for name in {*names[:NEWEST], *names[self._at : self._at + TURN]}:
             folder = self._folders[name]
             if name != self._reading and self.listed[name].signature != folder_signature(folder):
@@ -149,6 +156,7 @@ class Reader:
 
     def read_line(self) -> bool:
         """Reads the next line of the list that has changed; False if there is none."""
+        # One that goes on has its row from what is watched.
         due = [name for name in [*self._due] if not self._goes_on(name)]
         if self.left != len(due):
             self.left = len(due)
@@ -162,8 +170,10 @@ class Reader:
         signature = folder_signature(folder)
         with suppress(OSError):
             row = _row_of_run(name, lines.read_run_line(folder))
+            # It may have gone, or begun to go on, while it was read.
             if name in self._folders and not self._goes_on(name):  # still
                 self._put(name, row)
+        # Of before it was read: what was written meanwhile makes it due again.
         self.listed[name].signature = signature
         self._reading = ""
         return True

@@ -94,17 +94,20 @@ class PageGuard:
 
     def _refusal(self, request: Request) -> Response | None:
         host, origin = request.headers.get("host", ""), request.headers.get("origin")
+        # A name that another site has pointed at this machine (DNS rebinding) is refused.
         if host.rpartition(":")[0] not in LOOPBACK and host not in LOOPBACK:
             return PlainTextResponse("this server is called 127.0.0.1, and nothing else\n", 421)
         site = request.headers.get("sec-fetch-site", "none")
         if (origin is not None and origin != f"http://{host}") or site not in ("none", "same-origin"):
             return PlainTextResponse("another site's page may ask for nothing here\n", 403)
+        # A form of another site can send no header of its own.
         if request.method != "GET" and request.headers.get(HEADER) is None:
             return PlainTextResponse(f"a page of this server sends {HEADER} with what it asks for\n", 403)
         bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
         token_given = request.cookies.get(self._cookie(request)) or bearer
         if request.url.path.startswith(DOOR):
             token_given = request.url.path.removeprefix(DOOR)
+        # In constant time, so that nobody learns the token byte by byte.
         if not compare_digest(token_given.encode(), self._token.encode()):
             return PlainTextResponse("wrong or no token: open the address that `chaoslab ui` printed\n", 401)
         return None
@@ -170,6 +173,7 @@ class Pages:
             sent, before = _version(request), ""
             while not ended.is_set():
                 list_data = self._list(sent)
+                # Without the rows: what they tell is told by the version.
                 key = json.dumps({**list_data, "rows": [], "version": 0})
                 if list_data["version"] > sent or key != before:
                     sent, before = list_data["version"], key
@@ -252,6 +256,7 @@ class Pages:
 
     async def tail(self, request: Request) -> Response:
         folder = self._reader.folder(request.path_params["run"])
+        # By its name among the logs, so that no path leads out of the folder.
         path = next((path for path in log_files(folder) if path.name == request.path_params["log"]), None)
         if path is None:
             raise LookupError(f"there is no log {line(request.path_params['log'], 100)}")
@@ -261,6 +266,7 @@ class Pages:
         folder = self._reader.folder(request.path_params["run"])
         text = await run_in_threadpool(_render_report, folder)
         name = f"{folder.name}-report.html"
+        # As RFC 6266 has it: a run's name may hold any letter.
         headers = {"content-disposition": f"attachment; filename*=UTF-8''{quote(name)}"}
         return HTMLResponse(text, headers=headers)
 
@@ -269,6 +275,7 @@ class Pages:
         path = self._reader.folder(request.path_params["run"]) / MAP
         if not path.is_file():
             raise LookupError(f"{path.parent.name} is of no exploration that has left a map")
+        # A file among the logs may hold any script: it may do nothing.
         return HTMLResponse(await run_in_threadpool(files.read, path), headers={"content-security-policy": STILL})
 
     # What lies beside the runs.
@@ -324,6 +331,7 @@ class Pages:
 
 def _load_trial(folder: Path, trial: str) -> Contents:
     """One trial of a run as a report has it, without reading the others. Raises LookupError: there is no such trial."""
+    # None: lines that belong to no trial, such as the run's beginning.
     history = stories_of(folder, [trial, None])
     history.rulings = Rulings.read(folder)
     if trial not in history.trials:
@@ -342,6 +350,7 @@ def _read_tail(path: Path) -> list[str]:
         size = file.seek(0, 2)
         file.seek(max(0, size - TAIL * LINE))
         chunks = file.read(TAIL * LINE).split(b"\n")
+    # The first may have lost its beginning.
     whole_lines = chunks if size <= TAIL * LINE else chunks[1:]
     return [make_visible(text.decode("utf-8", "replace"), LINE) for text in whole_lines[-TAIL - 1 :] if text]
 
@@ -352,12 +361,14 @@ def _sort_key(row: TrialLine, by: str) -> tuple[Any, ...]:
         return (SEVERITY.index(value),)
     if by == "trial":
         return tuple((piece.isdigit(), int(piece) if piece.isdigit() else piece) for piece in _split_digits(value))
+    # Missing values first: None cannot be compared.
     return (value is not None, value) if value is None or by in ("seconds", "calls", "failed") else (True, str(value))
 
 
 def _split_digits(text: str) -> Iterator[str]:
     import re
 
+    # Numbers within a name by their value: p2 before p10.
     return (piece for piece in re.split(r"(\d{1,18})", text) if piece)
 
 
@@ -373,6 +384,7 @@ def _run_address(name: str) -> str:
 
 
 def _number(text: str | None) -> int:
+    # isdigit is true of digits in other alphabets, and Python refuses to read very long numbers.
     return int(text) if text and text.isascii() and text.isdigit() and len(text) < 9 else 1
 
 
@@ -384,6 +396,7 @@ def _version(request: Request) -> int:
 
 async def _wait_briefly(ready: Callable[[], bool]) -> None:
     """Waits a little for what the reader is about to have."""
+    # So that a page does not come empty and fill itself.
     for _ in range(FIRST):
         if not ready():
             await asyncio.sleep(LOOK_S)
@@ -391,6 +404,7 @@ async def _wait_briefly(ready: Callable[[], bool]) -> None:
 
 def _stream(events: AsyncIterator[dict[str, str]], ended: anyio.Event) -> Response:
     """A response that goes on until the server is to end, which sets the event."""
+    # Shorter than uvicorn's own patience (2 s, in `serve`).
     return EventSourceResponse(events, shutdown_event=ended, shutdown_grace_period=LIST_S + POLL_S)
 
 
@@ -444,6 +458,7 @@ async def _answer_wrong(_: Request, error: Exception) -> Response:
 def open_socket(host: str, port: int) -> socket.socket:
     """A socket at this place. Raises OSError: it is in use."""
     listener = socket.socket()
+    # A port of a server that has just ended is free again.
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
@@ -457,6 +472,7 @@ def open_socket(host: str, port: int) -> socket.socket:
 async def serve(listener: socket.socket, reader: Reader, *, token: str, metrics: Callable[[list[str]], str]) -> None:
     """Serves at this socket until SIGINT or SIGTERM."""
     pages = Pages(reader, metrics)
+    # Pages hold their streams open: without a bound the server would wait for them.
     config = uvicorn.Config(pages.app(token), log_level="warning", lifespan="off", timeout_graceful_shutdown=2)
     server = uvicorn.Server(config)
     with suppress(KeyboardInterrupt):

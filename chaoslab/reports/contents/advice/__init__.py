@@ -99,6 +99,7 @@ class RuleEvidence:
                 tuple(place for place, _ in trial_figures.met),
                 trial_figures.attempts, trial_figures.twin_calls, trial_figures.noticed,
             )  # fmt: skip
+            # By number and not by name, since a rate needs the prompt of each.
             indices.setdefault(case, []).append(number)
         return indices
 
@@ -155,6 +156,7 @@ class RuleEvidence:
             size = self.rate(shown_cases, met_cases)
             if shown_cases and size:
                 observation = text.format(
+                    # A name may hold braces, and the text is formatted once more.
                     fault=make_visible(name, PROMPT).replace("{", "{{"),
                     size=f"{size.count} of {count(size.total, 'judged trial')}",
                 )
@@ -164,6 +166,7 @@ class RuleEvidence:
 
         def place(candidate: tuple[int, Advice]) -> tuple[float, int, int, float]:
             near, size = candidate[0], candidate[1].size
+            # Rounded, so that the last digit of a float decides no order.
             return -round(size.count - usual_share * size.total, 6), -size.count, -near, -size.value
 
         return [best for _, best in sorted(candidates, key=place)[:1]]
@@ -177,10 +180,12 @@ def collect_advice(report: RunReport, order: Sequence[str]) -> tuple[Advice, ...
     harmed = {trial for trial in order if report.verdicts[trial].harm}
     bad = {trial for trial in order if report.standings[trial] is Standing.BAD}
     items: list[Advice] = []
+    # Sorted, since the order of files on a disk is the system's.
     for _, rule in sorted(load_rules().items()):
         items += run_guarded(partial(rule, evidence), lambda _: [])
 
     def beyond(trials: set[str], item: Advice) -> float:
+        # Rounded, so that the last digit of a float decides no order.
         return round(len(trials.intersection(item.trials)) - len(trials) / max(1, len(order)) * len(item.trials), 6)
 
     def place(item: Advice) -> tuple[bool, bool, float, float, int]:

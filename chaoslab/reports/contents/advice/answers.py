@@ -9,6 +9,7 @@ from chaoslab.reports.contents.advice import Advice, Case, RuleEvidence
 def cut_stream(evidence: RuleEvidence) -> list[Advice]:
     """An answer was made of a reply that had been cut off."""
     return evidence.beside_faults(
+        # A silent answer took nothing from the reply.
         lambda case: case.misled and case.amiss and not case.noticed.silent,
         "Look at the finish reason and for the stream's last event; without them ask again instead of answering.",
         "A reply that had been cut off was accepted, and the answer was not right, in {size} that met {fault}.",
@@ -34,6 +35,7 @@ def empty_reply(evidence: RuleEvidence) -> list[Advice]:
         "Treat an empty reply as a failed call: ask once more, then tell the user that there is no result.",
         "An empty reply was accepted, and the answer or an effect was not right, in {size} that met {fault}.",
         of=lambda fault: leaves(fault) == "nothing",
+        # Who gave the attempt up as empty has noticed it.
         there=lambda case, fault: fault in case.noticed.taken and not case.noticed.empty,
     )
 
@@ -46,6 +48,7 @@ def failed_value(evidence: RuleEvidence) -> list[Advice]:
         "Act on no value of a failed call: put no default in its place and keep none in a cache, and say what is "
         "missing.",
         "A call failed, and an effect had another value, in {size} that met {fault}.",
+        # A reply that was taken is another rule's: its value came from the service.
         there=lambda case, fault: fault in case.noticed.failed and fault not in case.noticed.taken,
         of_harm=True,
     )
@@ -84,6 +87,7 @@ def _has_wrong_value(case: Case) -> bool:
     a stated fact is wrong only if it has a value of its own."""
     return any(
         kind in (FindingKind.ALTERED, FindingKind.STATE)
+        # A value that is only missing was not passed on.
         or (kind == FindingKind.VALUE and " instead of " in text)
         or (kind == FindingKind.FACT and case.said is Said.WRONG)
         for kind, text in case.evidence
@@ -112,6 +116,7 @@ def unsaid_loss(evidence: RuleEvidence) -> list[Advice]:
     """Something was left undone, and the answer did not say so."""
     return evidence.beside_faults(
         lambda case: FindingKind.LOST in case.kinds and case.said in (Said.RIGHT, Said.WRONG, Said.PASSES_OVER),
+        # An answer that is unclear may have said it.
         "Have the agent check a tool's reply before it reports success, and name in the answer what was not done.",
         "What was asked for was not done, and the answer did not say so, in {size} that met {fault}.",
     )

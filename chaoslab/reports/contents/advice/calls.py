@@ -12,6 +12,7 @@ TIMES, LEAST = 3, 4
 def costly_fault(evidence: RuleEvidence) -> list[Advice]:
     """A trial that met a fault made several times the calls of the same trial without one."""
     return evidence.beside_faults(
+        # Both: three calls in place of one are no waste, and four more of a hundred are none either.
         lambda case: (own := case.calm_calls) is not None and case.calls >= own * TIMES and case.calls - own >= LEAST,
         "Give each task a budget of calls, and end with an honest answer when it is used up.",
         f"The agent made at least {TIMES} times the calls of its trial without faults in {{size}} that met {{fault}}.",
@@ -67,6 +68,7 @@ def no_second_try(evidence: RuleEvidence) -> list[Advice]:
     """A call failed in a way that may pass, was not tried again, and the trial did not end as it should have. One that
     went on as if it had not failed has another fault: a second try would only hide it."""
     return evidence.beside_faults(
+        # A trial that misled went on as if the call had not failed: a second try would only hide that.
         lambda case: case.short and not case.misled and bool(case.noticed.untried),
         "Try such a call again, after a short wait that grows. Before one that changes something, look whether it was "
         "done, or send the same Idempotency-Key with both.",
@@ -113,6 +115,7 @@ def uncaught(evidence: RuleEvidence) -> list[Advice]:
         "Check a reply against its schema where it is read, and take one that does not fit for a failed call.",
         "An exception ended the agent after a reply that was not the right one in {size} that met {fault}.",
         there=lambda case, fault: (
+            # An exception after a failed call has the rule above.
             bool(leaves(fault)) and fault in case.noticed.taken and fault not in case.noticed.failed
         ),
     )

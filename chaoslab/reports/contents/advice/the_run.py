@@ -38,6 +38,7 @@ def never_witnessed(evidence: RuleEvidence) -> list[Advice]:
     size = evidence.rate(cases)
     if not cases or size is None:
         return []
+    # Backwards, so that the first reason of each fault stays.
     reasons = {reason_count.fault: reason_count.why for reason_count in reversed(evidence.report.not_met.value.reasons)}
     drawn_reasons = [(make_visible(fault, NAME), reasons.get(fault, "no reason is known")) for fault in sorted(drawn)]
     in_trials = f"drawn in {size.count} of {size.total} trials and met in none"
@@ -83,6 +84,7 @@ def too_few(evidence: RuleEvidence) -> list[Advice]:
                     observation, _REMEDY.format(make_visible(name, NAME)), size, evidence.trials(met_cases), of_run=True
                 )
             )
+    # The fault with the fewest trials: what is enough for it is enough for the others.
     return sorted(items, key=lambda item: item.size.total)[:1]
 
 

@@ -32,6 +32,7 @@ def files(contents: Contents) -> dict[str, str]:
         "page.html",
         it=contents,
         script=script,
+        # The page's policy lets only a script of this digest run.
         script_hash=_hash_text(script),
         data=embed_json(build_stories(contents)),
         outcomes=[outcome for outcome in Outcome if str(outcome) in contents.report.success.value.by_outcome],
@@ -84,6 +85,7 @@ def _load_templates(kind: type[Environment]) -> Environment:
     from jinja2 import PackageLoader, StrictUndefined
 
     loader = PackageLoader(__name__, ".")
+    # Strict: a misspelt name in a template is an error, and no empty text.
     return kind(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 
 

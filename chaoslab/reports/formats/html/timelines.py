@@ -38,6 +38,7 @@ class _Words:
     def of(self, text: str) -> int:
         if text not in self.numbers:
             self.numbers[text] = len(self.numbers)
+            # A quote at each end and a comma.
             self.size += len(text) + 3
         return self.numbers[text]
 
@@ -60,6 +61,7 @@ def build_stories(contents: Contents) -> dict[str, Any]:
                 trial["events"] = drawn_events
                 size += encoded_size
         left_out += "events" not in trial
+        # About what the trial's own fields take; its words are counted above.
         size += 200 + (word_table.size - size_before) // 10
         trials.append(trial)
     return {"unit": contents.unit, "words": list(word_table.numbers), "trials": trials, "leftOut": left_out}
@@ -113,6 +115,7 @@ def _list_events(records: Sequence[Record], word_table: _Words, *, gone: Set[Pla
             continue
         file = word_table.of(f"{make_visible(record.writer, TEXT)}.log")
         yield [
+            # To a microsecond: further digits would only make the page larger.
             round(record.t - start_t, 6),
             word_table.of(_lane_of(event)),
             word_table.of(text[:9].strip()),
@@ -137,12 +140,14 @@ def _lane_of(event: events.Event) -> str:
 def _duration_of(event: events.Event) -> float:
     """Seconds before the event at which it began."""
     lasted = event.duration_s if isinstance(event, events.CallFinished | events.PromptFinished) else 0.0
+    # JSON has no NaN.
     return 0.0 if math.isnan(lasted) else round(lasted, 6)
 
 
 def _tone_of(record: Record, fault: MetFault | None, given_up_places: Set[Place]) -> int:
     match event := record.event:
         case events.CallFinished():
+            # Given up by its agent: that is no failure of the service.
             given_up = (record.trial, event.target, event.request, event.attempt) in given_up_places
             return PLAIN if event.ok or given_up else BAD
         case events.PromptFinished():
@@ -159,5 +164,7 @@ def _tone_of(record: Record, fault: MetFault | None, given_up_places: Set[Place]
 
 def embed_json(data: dict[str, Any]) -> str:
     """The data as JSON that can stand in a script element: ASCII, without a sign that HTML reads."""
+    # ASCII, so that U+2028, at which scripts once ended a line, is escaped too.
     spelt = json.dumps(data, ensure_ascii=True, separators=(",", ":"))
+    # "</script>" in a tool's reply would end the element.
     return spelt.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
