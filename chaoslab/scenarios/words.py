@@ -21,7 +21,7 @@ _EXPECTED = {
     "too_long": "{max_length} entries at most", "string_too_long": "{max_length} characters at most",
     "too_short": "not empty", "string_too_short": "not empty", "value_error": "{error}",
 }  # fmt: skip
-"""What would be right, by the type of pydantic's error."""
+"""The right kind of value, by the type of pydantic's error."""
 
 
 def describe_mistake(located: Located, error: "ErrorDetails") -> str:

@@ -12,8 +12,7 @@ from chaoslab.analysis.verdict.exposure import Exposure
 from chaoslab.analysis.verdict.standing import Count
 from chaoslab.record.history import History
 from chaoslab.reports import formats
-from chaoslab.reports.changes import Changes
-from chaoslab.reports.changes.formats import FORMATS
+from chaoslab.reports.changes import FORMATS, Changes
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.formats.html import FILE
 from chaoslab.scenarios.stress import StressLevel, draw_chart
