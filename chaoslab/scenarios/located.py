@@ -1,4 +1,4 @@
-"""Reads YAML, JSON and TOML into plain data, with the line and column of each value of YAML and JSON. Nothing in a file
+"""Reads YAML, JSON and TOML into plain data, with the line and column of each value of YAML. Nothing in a file
 is executed: only mappings, lists, texts, numbers, true, false and null are made. Size, depth and the expansion of
 aliases are bounded."""
 
