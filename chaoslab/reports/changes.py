@@ -50,8 +50,8 @@ class Changes:
             notes.append(f"{count(unpaired, 'trial')} of one run alone, which count for nothing")
         comparison = Comparison(alpha, notes=notes, open_max=open_max, period=max(len(keys), 1))  # looked at once
         for number, key in enumerate(keys, 1):
-            sides = (_make_side(run, rows[key], load_story) for run, rows in ((then, before), (now, after)))
-            comparison.add(Pair(number, *sides, key[0]))
+            base, new = _make_side(then, before[key], load_story), _make_side(now, after[key], load_story)
+            comparison.add(Pair(number, base, new, key[0]))
         return cls(then, now, comparison, [after[key] for key in keys])
 
     @property
