@@ -92,8 +92,8 @@ class _Checks:
         self._located, self._path, self._clock = located, path, clock
         self.wrong: list[str] = []
 
-    def say(self, path: Sequence[str | int], text: str, *, of_key: bool = False) -> None:
-        self.wrong.append(str(self._located.error(path, text, of_key=of_key)))
+    def say(self, path: Sequence[str | int], text: str) -> None:
+        self.wrong.append(str(self._located.error(path, text)))
 
     def campaign(self) -> Campaign:
         spec = self.spec = self._typed()
@@ -142,7 +142,6 @@ class _Checks:
                 self.say(
                     location,
                     f"'{location[-1]}' is not known here: {did_you_mean(str(location[-1]), known_names)}",
-                    of_key=True,
                 )
             raise ScenarioErrors(self.wrong) from None
 
@@ -158,7 +157,7 @@ class _Checks:
                 ("levels", step.levels, "scenario"), ("trials", step.trials, "scenario"), ("for", step.lasts, "command")
             ):  # fmt: skip
                 if value and getattr(step, needs) is None:
-                    self.say((*location, key), f"{key} goes with {needs} alone", of_key=True)
+                    self.say((*location, key), f"{key} goes with {needs} alone")
             if step.levels != sorted(set(step.levels)):
                 self.say((*location, "levels"), f"levels is {step.levels}: it should rise, as in [0.5, 1, 2]")
             if step.command is not None:
@@ -187,9 +186,9 @@ class _Checks:
         spec = self.spec
         stated = [key for key in ("every", "cron", "at") if getattr(spec, key)]
         if len(stated) > 1:
-            self.say((stated[1],), f"both {stated[0]} and {stated[1]} are given: give one of them", of_key=True)
+            self.say((stated[1],), f"both {stated[0]} and {stated[1]} are given: give one of them")
         if spec.rounds and not stated:
-            self.say(("rounds",), "rounds goes with every, cron or at", of_key=True)
+            self.say(("rounds",), "rounds goes with every, cron or at")
         if spec.cron:
             from croniter import croniter
 
@@ -261,9 +260,7 @@ class _Checks:
         own_limits = next((key for key in OWN if key in spec.limits), None)
         if own_limits is not None:
             self.say(
-                ("limits", own_limits),
-                f"{own_limits} is the campaign's own: it has a lease and a lever of itself",
-                of_key=True,
+                ("limits", own_limits), f"{own_limits} is the campaign's own: it has a lease and a lever of itself"
             )
             return Limits()
         try:

@@ -172,9 +172,8 @@ def _write_changes(names: Sequence[str], options: argparse.Namespace) -> int:
     code."""
     from chaoslab.base.interrupts import heard_outside_imports
     from chaoslab.reports import formats, places
-    from chaoslab.reports.changes import Changes
-    from chaoslab.reports.changes.formats import FORMATS as CHANGES
-    from chaoslab.reports.changes.formats import render_text
+    from chaoslab.reports.changes import FORMATS as CHANGES
+    from chaoslab.reports.changes import Changes, render_text
     from chaoslab.reports.contents import Contents
 
     if options.format and options.format not in CHANGES:

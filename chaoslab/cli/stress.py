@@ -34,7 +34,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jobs", type=whole_number(1, 1024), default=1, help="processes (%(default)s)")
     add_cluster(parser)
     parser.add_argument("--estimate", action="store_true", help="only tell what the trials would cost")
-    parser.add_argument("--chart", type=path, metavar="FILE", help="draw it too: a .png, .svg or .html")
+    parser.add_argument("--chart", type=path, metavar="FILE", help="draw it too: a .png or .svg")
     otlp.add_live(parser)
     add_logs(parser, "where a run for each level is written, with a report.html")
     add_keep(parser)
@@ -57,8 +57,8 @@ def run(options: argparse.Namespace) -> int:
     from chaoslab.base import extras
 
     extras.check("chaoslab stress", *(["charts"] if options.chart else []))
-    if options.chart and not options.chart.is_dir() and options.chart.suffix not in (".png", ".svg", ".html"):
-        return refuse(ValueError(f"--chart {options.chart} should end in .png, .svg or .html"))
+    if options.chart and not options.chart.is_dir() and options.chart.suffix not in (".png", ".svg"):
+        return refuse(ValueError(f"--chart {options.chart} should end in .png or .svg; its table is printed"))
     return otlp.sending(options, options.logs, lambda: exit_code_of(lambda: _run(options)))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -24,18 +24,17 @@ from chaoslab.config.settings import name_secrets
 from chaoslab.core import events
 from chaoslab.core.plan import Plan
 from chaoslab.execution._checked import build_spec
-from chaoslab.execution._judged import JudgedRun
 from chaoslab.execution.agents._baseline import NoBaseline as NoBaseline
 from chaoslab.execution.agents._baseline import find_answer_text, find_end_state, list_effects_given, run_baseline
 from chaoslab.execution.agents._case import AgentResult
 from chaoslab.execution.agents._run import AgentSpec
 from chaoslab.execution.agents._trial_record import STOPPED
-from chaoslab.execution.drawn import Drawn, DrawnRun
+from chaoslab.execution.drawn import Around, Drawn, DrawnRun
 from chaoslab.execution.forked import make_child_executor
 from chaoslab.execution.judging import Judge, add_opinions
 from chaoslab.execution.options import RunArguments, RunManyArguments, check_number, takes_arguments
 from chaoslab.execution.pipeline import run_trials, write_run
-from chaoslab.execution.spec import REAL_LIMIT_S, Executor, RunSpec
+from chaoslab.execution.spec import REAL_LIMIT_S, Executor, RunSpec, TrialSpec
 from chaoslab.execution.trials import Trials
 from chaoslab.execution.workers import executor
 from chaoslab.record.history import History
@@ -330,6 +329,19 @@ def _run_all(
         for number, result in zip(numbers, trial_results, strict=True):
             plan = spec.plan if drawn is None else replace(spec.plan, injections=drawn(number).injections)
             yield make_trial(result, plan.without(result.off), twin, folder)
+
+
+@dataclass(frozen=True)
+class JudgedRun(Around[RunSpec[AgentResult]]):
+    """A run whose trials are judged in the process that does them, so that the process which takes them only counts.
+    `lines`: the lines of the run's log are spelled out there too."""
+
+    lines: bool
+
+    @contextmanager
+    def opened(self) -> Iterator[Callable[[TrialSpec], AgentResult]]:
+        with self.run.opened() as do:
+            yield lambda spec: do(spec).judged(lines=self.lines)
 
 
 def make_trial(

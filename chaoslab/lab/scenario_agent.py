@@ -48,7 +48,7 @@ def check(spec: ScenarioSpec, say: Say) -> None:
     for key in map(key_of, file_options()):
         value = getattr(spec, key) != type(spec).model_fields[key].get_default(call_default_factory=True)
         if value and key not in OF_THE_LAB:
-            say((key,), f"the agent is the lab's own: {NOT_OF_THE_LAB.get(key, HAS_ITS_OWN)}", of_key=True)
+            say((key,), f"the agent is the lab's own: {NOT_OF_THE_LAB.get(key, HAS_ITS_OWN)}")
     for n, value in enumerate(spec.expect):
         if value == TWIN or (isinstance(value, Mapping) and TWIN in value):
             text = (

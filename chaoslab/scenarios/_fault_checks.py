@@ -25,7 +25,7 @@ LIST_TRIGGERS = ("calls", "attempts", "on_turn")
 
 
 class FaultChecks:
-    """The injections of one scenario. `say(path, text, of_key=…)` notes an error. `drawn`: the faults of which each
+    """The injections of one scenario. `say(path, text)` notes an error. `drawn`: the faults of which each
     trial draws a parameter, by the injection's name. `levels`: the injections of each level that a trial may draw."""
 
     def __init__(self, spec: ScenarioSpec, objects: Mapping[str, Any], say: Callable[..., None]) -> None:
@@ -72,7 +72,7 @@ class FaultChecks:
         services, functions = [*spec.services, *spec.upstreams], [*spec.tools, *spec.reads]
         noun = "service" if not functions else "tool or service" if services else "tool"
         if names == [] and spec.faults:
-            self.say(("faults",), "there is nothing to hit: give tools, reads or services", of_key=True)
+            self.say(("faults",), "there is nothing to hit: give tools, reads or services")
         missed = [
             (n, target)
             for n, spec_item in enumerate(spec.faults)
@@ -137,10 +137,10 @@ class FaultChecks:
             return ()
         services = (*spec.services, *spec.upstreams)
         if not (spec.tools or spec.reads or services or spec.agent == LAB):
-            self.say(("budget",), "there is nothing to spend it on: give tools, reads or services", of_key=True)
+            self.say(("budget",), "there is nothing to spend it on: give tools, reads or services")
         unit = next((name for name in ("tokens", "dollars") if getattr(spec.budget, name)), "")
         if unit and not services and spec.agent != LAB:
-            self.say(("budget", unit), f"only models use {unit}, and services has none", of_key=True)
+            self.say(("budget", unit), f"only models use {unit}, and services has none")
         params: dict[str, Any] = {**limits, "mode": spec.budget.mode}
         return (self._made(DrawnFault("budget", "*", params), BUDGET),)
 
@@ -171,7 +171,7 @@ class FaultChecks:
         families: list[str] = list(spec.families or usable)
         model_families = [family for family in families if family in ("model", "stream", "context")]
         if model_families and not models:
-            self.say(path, f"{model_families[0]} faults are of models, and models names none", of_key=True)
+            self.say(path, f"{model_families[0]} faults are of models, and models names none")
             return ()
         other_families = [family for family in families if family not in model_families]
         injections: tuple[Injection, ...] = ()
@@ -180,7 +180,7 @@ class FaultChecks:
         if model_families:
             injections += level(value, sorted(models), families=model_families, of_bytes=True)
         if not injections:
-            self.say(path, "there is nothing to hit: give tools, reads or services", of_key=True)
+            self.say(path, "there is nothing to hit: give tools, reads or services")
         return injections
 
 

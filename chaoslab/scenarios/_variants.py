@@ -71,8 +71,8 @@ class _Changes:
         self.keys = [key for key in ScenarioSpec.model_fields if key not in ITS_OWN]
         self.instead = {name: alternative for pair in INSTEAD for name, alternative in (pair, pair[::-1])}
 
-    def say(self, path: Sequence[str | int], text: str, *, of_key: bool = False) -> None:
-        self.wrong.append(str(self.located.error(path, text, of_key=of_key)))
+    def say(self, path: Sequence[str | int], text: str) -> None:
+        self.wrong.append(str(self.located.error(path, text)))
 
     def named(self, variants: Any) -> Iterator[tuple[str, Path_, list[Change]]]:
         """The variants of a list: mappings with a name and the values that differ."""
@@ -104,7 +104,7 @@ class _Changes:
                 continue
             axes.append([(key, n, value) for n, value in enumerate(values)])
         if (count := prod(map(len, axes))) > VARIANTS_MAX:
-            self.say(("variants",), f"these are {count} variants: {VARIANTS_MAX} at most", of_key=True)
+            self.say(("variants",), f"these are {count} variants: {VARIANTS_MAX} at most")
             return
         for cell in product(*axes) if axes else ():
             name = ", ".join(f"{key}={_name_value(value, n)}" for key, n, value in cell)
@@ -112,47 +112,35 @@ class _Changes:
 
     def applied(self, changes: Sequence[Change]) -> Located | None:
         """The data with these changes, whose errors name the place of the change; None if one fits nowhere."""
-        result = replace(
-            self.base,
-            data=_copy(self.base.data),
-            marks=dict(self.base.marks),
-            keys=dict(self.base.keys),
-            given={
-                name: origin for name, origin in self.base.given.items() if name not in {key for key, *_ in changes}
-            },
-        )
-        fits = True
+        data, marks, fits = _copy(self.base.data), dict(self.base.marks), True
         for key, value, location in changes:
-            path = self._path(key, result.data, location)
+            path = self._path(key, data, location)
             if path is None:
                 fits = False
                 continue
             if (alternative := self.instead.get(key)) is not None:
-                result.data.pop(alternative, None)
-            holder: Any = result.data
+                data.pop(alternative, None)
+            holder: Any = data
             for step in path[:-1]:
                 holder = holder.setdefault(step, {}) if isinstance(holder, dict) else holder[step]
             holder[path[-1]] = value
-            for positions in (result.marks, result.keys):
-                for old_path in [old_path for old_path in positions if old_path[: len(path)] == path]:
-                    del positions[old_path]
-            for positions, source in ((result.marks, self.located.marks), (result.keys, self.located.keys)):
-                positions |= {
-                    (*path, *old_path[len(location) :]): mark
-                    for old_path, mark in source.items()
-                    if old_path[: len(location)] == location
-                }
-        return result if fits else None
+            marks = {place: mark for place, mark in marks.items() if place[: len(path)] != path}
+            marks |= {
+                (*path, *place[len(location) :]): mark
+                for place, mark in self.located.marks.items()
+                if place[: len(location)] == location
+            }
+        keys = {key for key, *_ in changes}
+        given = {name: origin for name, origin in self.base.given.items() if name not in keys}
+        return replace(self.base, data=data, marks=marks, given=given) if fits else None
 
     def _path(self, key: str, data: Mapping[str, Any], location: Path_) -> Path_ | None:
         if key in self.keys:
             return (key,)
-        key_location = location if location in self.located.keys else location[:-1]
+        key_location = location if isinstance(location[-1], str) else location[:-1]  # an entry of a matrix
         owner, dot, last = key.rpartition(".")
         if not dot:
-            self.say(
-                key_location, f"'{key:.60}' is not known here: {did_you_mean(key, ['name', *self.keys])}", of_key=True
-            )
+            self.say(key_location, f"'{key:.60}' is not known here: {did_you_mean(key, ['name', *self.keys])}")
             return None
         if owner in self.keys and isinstance(data.get(owner, {}), Mapping):
             return (owner, last)
@@ -162,7 +150,7 @@ class _Changes:
         if owner in names:
             return ("faults", names.index(owner), last)
         hint = did_you_mean(owner, names) if names else "there are none"
-        self.say(key_location, f"'{key:.60}' is of no fault of this scenario: {hint}", of_key=True)
+        self.say(key_location, f"'{key:.60}' is of no fault of this scenario: {hint}")
         return None
 
 

@@ -206,7 +206,7 @@ class ScenarioBuilder:
         return results
 
     def to_file(self, path: str | Path) -> Path:
-        """Writes the scenario to a file, as YAML, JSON or TOML by its suffix. `lab.load_scenario` reads it again.
+        """Writes the scenario to a file, as YAML or JSON by its suffix. `lab.load_scenario` reads it again.
         Raises ScenarioErrors: something is wrong. ScenarioError: a value that no file can hold, such as a lambda; both
         are ValueErrors of one line. OSError: the file cannot be written."""
         from chaoslab.scenarios.located import ScenarioError

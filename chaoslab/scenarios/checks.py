@@ -46,8 +46,8 @@ class Checks:
         self.located, self.spec, self.folder, self.objects = located, spec, folder, objects
         self.wrong: list[str] = []
 
-    def say(self, path: Sequence[str | int], text: str, *, of_key: bool = False) -> None:
-        self.wrong.append(str(self.located.error(path, text, of_key=of_key)))
+    def say(self, path: Sequence[str | int], text: str) -> None:
+        self.wrong.append(str(self.located.error(path, text)))
 
     def scenario(self, variant: str) -> Scenario:
         """The scenario; `wrong` then has all that is wrong with it."""
@@ -102,7 +102,7 @@ class Checks:
     def _check_choice(self, first: str, second: str, meaning: str) -> None:
         keys_given = [name for name in (first, second) if getattr(self.spec, name)]
         if len(keys_given) == 2:
-            self.say((second,), f"both {first} and {second} are given: give one of them, {meaning}", of_key=True)
+            self.say((second,), f"both {first} and {second} are given: give one of them, {meaning}")
         elif not keys_given:
             self.say((), f"{first} or {second} is missing: {meaning}")
 
@@ -111,7 +111,7 @@ class Checks:
         spec = self.spec
         for key in ("agent", "fresh", "prompt", "turns", "user"):
             if getattr(spec, key):
-                self.say((key,), f"operations are done without an agent: leave {key} out", of_key=True)
+                self.say((key,), f"operations are done without an agent: leave {key} out")
         names = collect_names(spec, self.objects)
         for n, operation in enumerate(spec.operations):
             if operation.tool not in names:
@@ -134,9 +134,9 @@ class Checks:
                 self.say(("world",), "a command runs in real time: world should be local, or left out")
             for key in NOT_OF_A_COMMAND:
                 if getattr(spec, key) != ScenarioSpec.model_fields[key].get_default(call_default_factory=True):
-                    self.say((key,), f"a command is a process of its own: {NOT_OF_A_COMMAND[key]}", of_key=True)
+                    self.say((key,), f"a command is a process of its own: {NOT_OF_A_COMMAND[key]}")
         elif spec.upstreams and spec.world != "local":
-            self.say(("upstreams",), "upstreams are services of real time: say world: local", of_key=True)
+            self.say(("upstreams",), "upstreams are services of real time: say world: local")
         for name, url in spec.upstreams.items():
             try:
                 check_bases(parse_routes([f"{name}={url}"]))
@@ -151,13 +151,9 @@ class Checks:
                 self.say(("models", n), f"no service is called '{name}': {_suggest(name, all_services)}")
         for host in spec.services:
             if not re.fullmatch(r"[a-z0-9_][a-z0-9_.-]*(:[0-9]{1,5})?", host):
-                self.say(
-                    ("services", host), f"'{host[:60]}' is no host name in lower case, as in shop.test", of_key=True
-                )
+                self.say(("services", host), f"'{host[:60]}' is no host name in lower case, as in shop.test")
         if spec.state and spec.effects is not None:
-            self.say(
-                ("state",), "a state is compared with a run without faults, which stated effects replace", of_key=True
-            )
+            self.say(("state",), "a state is compared with a run without faults, which stated effects replace")
 
     def _names(self) -> list[str] | None:
         """The names of all that a fault may hit; None if only an import would tell them. Tells the names that their
@@ -230,7 +226,7 @@ class Checks:
                 )
             replies.setdefault(answer.when, answer.say)
         if "turns_max" in self.spec.model_fields_set and not self.spec.user:
-            self.say(("turns_max",), "turns_max bounds a scripted user, and there is no user", of_key=True)
+            self.say(("turns_max",), "turns_max bounds a scripted user, and there is no user")
         return replies
 
     def _build_assertions(self, entries: Sequence[Any], path: tuple[str | int, ...]) -> tuple[Assertion, ...]:

@@ -4,20 +4,17 @@ their logs, where trials of the same prompt and the same repetition are a pair."
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, MISSING, dataclass, fields, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from chaoslab.analysis.measures.trace_diff import Story, build_story
-from chaoslab.analysis.verdict.exposure import has_planned_faults
-from chaoslab.analysis.verdict.standing import OPEN_MAX, Standing
+from chaoslab.analysis.verdict.standing import OPEN_MAX
 from chaoslab.execution.options import RunArguments, RunOptions, check_number, takes_arguments
 from chaoslab.record.trial_stream import stories
-from chaoslab.reports.changes import differences, key_trials
+from chaoslab.reports.changes import Changes
 from chaoslab.reports.contents import Contents
-from chaoslab.reports.page import count
 from chaoslab.reports.places import find_run
 from chaoslab.scenarios.builder import ScenarioBuilder, load_scenario
 from chaoslab.scenarios.located import SUFFIXES, ScenarioError
@@ -26,7 +23,7 @@ from chaoslab.scenarios.scenario import Scenario
 from chaoslab.scenarios.sides import AgentSide, ScenarioSide, SeveralSides, Sides
 from chaoslab.search.compared import Comparison
 from chaoslab.search.comparing import ALPHA
-from chaoslab.search.pairs import BETTER, WORSE, Pair, Side
+from chaoslab.search.pairs import BETTER, WORSE, Pair
 
 PAIRS = 200
 """The most pairs, if nothing else is said."""
@@ -269,58 +266,18 @@ def _scenario_sides(arguments: CompareArguments, seed: int | None) -> tuple[Side
     )
 
 
-WELL_BY_STANDING = {Standing.WELL: True, Standing.BAD: False, Standing.OPEN: None}
-
-
 def compare_runs(base: str, new: str, *, alpha: float, open_max: float = OPEN_MAX) -> Comparison:
     """The comparison of two runs, named as for `chaoslab show`. All their pairs are looked at. Raises LookupError:
     there is no such run; ScenarioError: they have other seeds, plans or prompts, so their trials are not the same."""
-    base_run, new_run = (Contents.read(name, where=name) for name in (base, new))
-    starts = [entry.report.started for entry in (base_run, new_run)]
-    for field_name in ("seed", "plan"):
-        # As texts: one run may lack its beginning.
-        if len({str(getattr(entry, field_name, None)) for entry in starts}) > 1:
-            difference = "faults" if field_name == "plan" else field_name
-            raise ScenarioError(f"{base} and {new} differ in {difference}, so their trials cannot be paired")
-    before, after = key_trials(base_run), key_trials(new_run)
-    shared_keys = [key for key in before if key in after]
-    if not shared_keys:
+    runs = [Contents.read(name, where=name) for name in (base, new)]
+    for field_name, noun in (("seed", "seed"), ("plan", "faults")):
+        if len({str(getattr(run.report.started, field_name, None)) for run in runs}) > 1:
+            raise ScenarioError(f"{base} and {new} differ in {noun}, so their trials cannot be paired")
+    changes = Changes.of(*runs, alpha=alpha, open_max=open_max, load_story=_load_story)
+    if not changes.rows:
         raise ScenarioError(f"{base} and {new} differ in prompts: no trial of one has its pair in the other")
-    notes = [text.rstrip(".") for text in differences(*starts)]
-    comparison = Comparison(alpha, notes=notes, open_max=open_max, period=len(shared_keys))  # looked at once
-    if unpaired := len(before) + len(after) - 2 * len(shared_keys):
-        comparison.notes.append(f"{count(unpaired, 'trial')} of one run alone, which count for nothing")
-    sides = [dict(_iterate_sides(entry, name)) for entry, name in ((base_run, base), (new_run, new))]
-    for number, key in enumerate(shared_keys, 1):
-        comparison.add(Pair(number, sides[0][before[key].trial], sides[1][after[key].trial], key[0]))
-    return comparison
+    return changes.comparison
 
 
-def _iterate_sides(run: Contents, name: str) -> Iterator[tuple[str, Side]]:
-    """The side of each trial, by its key."""
-    report = run.report
-    figures, planned = report.figures.value.by_key, has_planned_faults(report.started)
-    for row in run.all_rows:
-        trial_figures = figures[row.trial]
-        yield (
-            row.trial,
-            Side(
-                WELL_BY_STANDING[row.standing],
-                str(row.outcome),
-                row.in_words,
-                row.calls,
-                row.seconds or 0.0,
-                trial_figures.tokens,
-                bool(row.harm),
-                None if trial_figures.unpriced else float(trial_figures.usd),
-                report.verdicts[row.trial].done,
-                bool(row.met) if planned else None,
-                prompt=row.prompt,
-                # Read when it is asked for: a story of each trial would be the whole log.
-                story=partial(_load_story, name, row.trial),
-            ),
-        )
-
-
-def _load_story(name: str, trial: str) -> Story:
-    return build_story(stories(find_run(name), [trial]).records, trial)
+def _load_story(run: Contents, trial: str) -> Story:
+    return build_story(stories(find_run(run.where), [trial]).records, trial)

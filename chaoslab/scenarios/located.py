@@ -1,4 +1,4 @@
-"""Reads YAML, JSON and TOML into plain data, with the line and column of each value of YAML and JSON. Nothing in a file
+"""Reads YAML, JSON and TOML into plain data, with the line and column of each value of YAML. Nothing in a file
 is executed: only mappings, lists, texts, numbers, true, false and null are made. Size, depth and the expansion of
 aliases are bounded."""
 
@@ -23,6 +23,9 @@ VALUES_MAX = 50_000
 SUFFIXES = (".yaml", ".yml", ".json", ".toml")
 EXPONENT = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")
 """Numbers that YAML 1.2 and JSON know, and that PyYAML takes for texts."""
+TAG = "tag:yaml.org,2002:"
+PLAIN = {TAG + kind for kind in ("null", "bool", "int", "float", "str", "timestamp", "value", "seq", "map")}
+"""The tags of plain data; a timestamp is read as a text."""
 PATH_TEXT_MAX = 80
 """The most characters of a way that an error names."""
 _DEEP_KEY = re.compile(
@@ -44,30 +47,27 @@ class ScenarioError(ValueError):
 
 @dataclass(frozen=True)
 class Located:
-    """A file's data, and the line and column (from 1) of its values by their path; of TOML there are none. `given`:
-    where the values of these keys come from, if not from the file."""
+    """A file's data, and the line and column (from 1) of its values by their path: of a mapping's key, of a list's
+    entry. Of JSON and TOML there are none. `given`: where the values of these keys come from, if not from the file."""
 
     file: str
     data: Any
     marks: dict[Path_, tuple[int, int]] = field(default_factory=dict)
-    keys: dict[Path_, tuple[int, int]] = field(default_factory=dict)
     given: Mapping[str, str] = field(default_factory=dict)
 
-    def error(self, path: Sequence[str | int], text: str, *, of_key: bool = False) -> ScenarioError:
-        """The error about the value at this path, or about the nearest one around it. `of_key`: about its key. It names
-        the path where no places are known."""
-        nearest = tuple(path)
+    def error(self, path: Sequence[str | int], text: str) -> ScenarioError:
+        """The error about the value at this path, or about the nearest one around it. It names the path where no places
+        are known."""
+        nearest, text = tuple(path), " ".join(text.split())
         if nearest and nearest[0] in self.given:
-            return ScenarioError(f"{self.given[str(nearest[0])]}: {' '.join(text.split())}")
+            return ScenarioError(f"{self.given[str(nearest[0])]}: {text}")
         while nearest and nearest not in self.marks:
             nearest = nearest[:-1]
-        mark = self.keys.get(nearest) if of_key else None
-        mark = mark or self.marks.get(nearest)
-        position = self.file if mark is None else f"{self.file}:{mark[0]}:{mark[1]}"
+        position = ":".join(map(str, (self.file, *self.marks.get(nearest, ()))))
         if not self.marks and path[1:]:  # the text names a single key itself
             path_text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
             position += f": {path_text[:PATH_TEXT_MAX]}"
-        return ScenarioError(f"{position}: {' '.join(text.split())}")
+        return ScenarioError(f"{position}: {text}")
 
 
 def read(path: Path) -> Located:
@@ -100,30 +100,35 @@ def read(path: Path) -> Located:
 
 def parse(text: str, file: str, *, suffix: str = ".yaml", values_max: int = VALUES_MAX) -> Located:
     """The data of a text. `values_max`: of YAML. Raises ScenarioError: it cannot be read."""
-    if suffix == ".toml":
-        return _check_bounds(_parse_toml(text, file))
-    if suffix == ".json" and text.strip():
-        return _check_bounds(_parse_json(text, file))
     if "\0" in text:
         raise ScenarioError(f"{file}: it is no text (it has a zero byte)")
-    return _Yaml(file, values_max).located(text)
+    if suffix not in (".json", ".toml") or not text.strip():
+        return _Yaml(file, values_max).located(text)
+    try:
+        return _check_bounds((_parse_toml if suffix == ".toml" else _parse_json)(text, file))
+    except RecursionError:
+        raise ScenarioError(f"{file}: it is nested more than {DEPTH_MAX} deep") from None
 
 
 def _parse_json(text: str, file: str) -> Located:
     import json
 
+    def make_mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        mapping = dict(pairs)
+        if len(mapping) < len(pairs):
+            keys = [key for key, _ in pairs]
+            twice = next(key for n, key in enumerate(keys) if key in keys[:n])
+            raise ScenarioError(f"{file}: {twice[:60]!r} stands in one mapping twice")
+        return mapping
+
     try:
-        data = json.loads(text)
+        return Located(file, json.loads(text, object_pairs_hook=make_mapping))
     except json.JSONDecodeError as error:
         raise ScenarioError(f"{file}:{error.lineno}:{error.colno}: this is no JSON: {error.msg}") from None
-    except RecursionError:
-        raise ScenarioError(f"{file}: it is nested more than {DEPTH_MAX} deep") from None
+    except ScenarioError:
+        raise
     except ValueError as error:  # a number of thousands of digits
         raise ScenarioError(f"{file}: this is no JSON: {error}") from None
-    try:
-        return replace(_Yaml(file, VALUES_MAX).located(text), data=data)
-    except _NoYamlError:  # nearly all JSON is YAML; of the rest, an error names the way to a value
-        return Located(file, data)
 
 
 def _parse_toml(text: str, file: str) -> Located:
@@ -135,8 +140,6 @@ def _parse_toml(text: str, file: str) -> Located:
         )
     try:
         return Located(file, tomllib.loads(text))
-    except RecursionError:
-        raise ScenarioError(f"{file}: it is nested more than {DEPTH_MAX} deep") from None
     except ValueError as error:  # a TOMLDecodeError, or a number of thousands of digits
         numbers = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
         position = f"{file}:{numbers[1]}:{numbers[2]}" if numbers else file
@@ -166,17 +169,12 @@ def _check_bounds(located: Located) -> Located:
     return replace(located, data=convert(located.data, ()))
 
 
-class _NoYamlError(ScenarioError):
-    """A text is no YAML."""
-
-
 class _Yaml:
     """Makes plain data of a YAML text."""
 
     def __init__(self, file: str, values_max: int) -> None:
         self.file, self.values, self.values_max = file, 0, values_max
         self.marks: dict[Path_, tuple[int, int]] = {}
-        self.keys: dict[Path_, tuple[int, int]] = {}
         self.open: list[yaml.Node] = []
 
     def located(self, text: str) -> Located:
@@ -188,30 +186,30 @@ class _Yaml:
             documents = iter(_compose_documents(yaml, text, loader))
             root = next(documents, None)
             second = next(documents, None)
-        except yaml.MarkedYAMLError as error:
-            mark = error.problem_mark or error.context_mark
+        except yaml.YAMLError as error:
+            mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
             position = self.file if mark is None else f"{self.file}:{mark.line + 1}:{mark.column + 1}"
-            message = " ".join(filter(None, (error.context, error.problem)))
+            message = " ".join(filter(None, (getattr(error, "context", ""), getattr(error, "problem", "")))) or str(
+                error
+            )
             if "nest" in message:  # here or in libyaml, which has a limit of its own that it meets while it looks ahead
                 raise ScenarioError(f"{position}: it is nested more than {DEPTH_MAX} deep") from None
             if mark is not None and text[mark.index : mark.index + 1] == "\t":
                 message = "a tab stands here, where YAML takes spaces alone"
-            raise _NoYamlError(f"{position}: this is no YAML: {' '.join(message.split())}") from None
-        except yaml.YAMLError as error:
-            raise _NoYamlError(f"{self.file}: this is no YAML: {' '.join(str(error).split())[:200]}") from None
+            raise ScenarioError(f"{position}: this is no YAML: {' '.join(message.split())[:200]}") from None
         except RecursionError:
             raise ScenarioError(f"{self.file}: it is nested more than {DEPTH_MAX} deep") from None
         if second is not None:
             raise self._error(second, "a second document begins here: a file holds one scenario")
         if root is None:
             raise ScenarioError(f"{self.file}: it is empty")
-        data = self._value(root, ())
-        return Located(self.file, data, self.marks, self.keys)
+        return Located(self.file, self._value(root, (), root), self.marks)
 
     def _error(self, node: yaml.Node, text: str) -> ScenarioError:
         return ScenarioError(f"{self.file}:{node.start_mark.line + 1}:{node.start_mark.column + 1}: {text}")
 
-    def _value(self, node: yaml.Node, path: Path_) -> Any:
+    def _value(self, node: yaml.Node, path: Path_, marked: yaml.Node) -> Any:
+        """The plain data of a node. `marked`: the node whose place is told of it, a mapping's key or itself."""
         import yaml
 
         self.values += 1
@@ -221,65 +219,45 @@ class _Yaml:
             raise self._error(node, f"it is nested more than {DEPTH_MAX} deep")
         if any(node is outer for outer in self.open):
             raise self._error(node, "an alias stands inside of what it stands for")
-        self.marks.setdefault(path, (node.start_mark.line + 1, node.start_mark.column + 1))
-        if isinstance(node, yaml.ScalarNode):
-            return self._read_scalar(node)
-        if node.tag not in ("tag:yaml.org,2002:seq", "tag:yaml.org,2002:map"):
+        if node.tag not in PLAIN:
             raise self._error(node, f"the tag {node.tag[:60]} is not for scenarios: they hold plain data")
+        self.marks[path] = (marked.start_mark.line + 1, marked.start_mark.column + 1)
+        if isinstance(node.value, str):
+            return self._read_scalar(node)
         self.open.append(node)
-        try:
-            if isinstance(node, yaml.SequenceNode):
-                return [self._value(child, (*path, n)) for n, child in enumerate(node.value)]
-            return self._read_mapping(node, path)
-        finally:
-            self.open.pop()
-
-    def _read_mapping(self, node: yaml.Node, path: Path_) -> dict[str, Any]:
-        import yaml
-
-        mapping: dict[str, Any] = {}
-        for key, value in node.value:
-            if not isinstance(key, yaml.ScalarNode) or key.tag == "tag:yaml.org,2002:merge":
-                raise self._error(key, "a key should be a text")
-            name = key.value
-            if name in mapping:
-                raise self._error(key, f"'{name[:60]}' stands here twice")
-            mapping[name] = self._value(value, (*path, name))
-            self.keys[*path, name] = (key.start_mark.line + 1, key.start_mark.column + 1)
-        return mapping
+        if isinstance(node, yaml.SequenceNode):
+            value: Any = [self._value(child, (*path, n), child) for n, child in enumerate(node.value)]
+        else:
+            value = {}
+            for key, child in node.value:
+                if not isinstance(key.value, str):
+                    raise self._error(key, "a key should be a text")
+                if key.value in value:
+                    raise self._error(key, f"'{key.value[:60]}' stands here twice")
+                value[key.value] = self._value(child, (*path, key.value), key)
+        self.open.pop()
+        return value
 
     def _read_scalar(self, node: yaml.Node) -> Any:
-        kind, text, style = node.tag.rpartition(":")[2], str(node.value), getattr(node, "style", None)
-        if not node.tag.startswith("tag:yaml.org,2002:"):
-            raise self._error(node, f"the tag {node.tag[:60]} is not for scenarios: they hold plain data")
+        kind, text = node.tag.removeprefix(TAG), node.value
+        digits = text.replace("_", "").lower()
         if kind == "null":
             return None
         if kind == "bool":
-            return text.lower() in ("true", "yes", "on")
-        if kind == "int":
-            try:
-                return int(text.replace("_", ""), 0) if len(text) < 40 else text
-            except ValueError:  # 1:30, or 017
-                return text
-        if kind == "float":
-            return self._number(node, text)
-        if kind == "str" and not style and EXPONENT.fullmatch(text):
-            return self._number(node, text)
-        if kind in ("str", "timestamp", "value"):
-            return text
-        raise self._error(node, f"!!{kind[:60]} is not for scenarios: they hold plain data")
-
-    def _number(self, node: yaml.Node, text: str) -> float | str:
-        digits = text.replace("_", "").lower()
-        if digits.lstrip("+-") in (".inf", ".nan"):
-            raise self._error(node, f"{text[:20]} is no number to reckon with")
+            return digits in ("true", "yes", "on")
         try:
-            number = float(digits)
-        except ValueError:  # 1:30.5
+            if kind == "int":
+                return int(digits, 0)
+            if kind != "float" and not (
+                kind == "str" and not getattr(node, "style", None) and EXPONENT.fullmatch(text)
+            ):
+                return text
+            value = float(digits.replace(".inf", "inf").replace(".nan", "nan"))
+        except ValueError:  # 1:30, or 017
             return text
-        if not math.isfinite(number):
-            raise self._error(node, f"{text[:20]} is too large a number")
-        return number
+        if not math.isfinite(value):
+            raise self._error(node, f"{text[:20]} is no number to reckon with")
+        return value
 
 
 def _compose_documents(module: Any, text: str, loader: Any) -> Iterator[Any]:

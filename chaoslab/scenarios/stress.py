@@ -163,40 +163,14 @@ def to_plain(steps: Sequence[StressLevel]) -> dict[str, Any]:
 
 
 def draw_chart(steps: Sequence[StressLevel], path: Path) -> None:
-    """Draws the share that passes over the level, with its intervals: a picture (.png, .svg) or a page (.html). Raises
-    OSError: the file cannot be written."""
+    """Draws the share that passes over the level, with its intervals: a picture (.png, .svg). Raises OSError: the file
+    cannot be written."""
+    from chaoslab.reports.charts import save_one
+    from chaoslab.reports.charts.sweep import draw_pass_rate
     from chaoslab.reports.levels import PassRate
 
-    levels = group_by_scenario(steps)
     lines = [
         PassRate(name, [(step.level, share) for step in scenario_steps if (share := step.share) is not None])
-        for name, scenario_steps in levels.items()
+        for name, scenario_steps in group_by_scenario(steps).items()
     ]
-    if path.suffix != ".html":
-        from chaoslab.reports.charts import save_one
-        from chaoslab.reports.charts.sweep import draw_pass_rate
-
-        save_one(draw_pass_rate(lines), path)
-        return
-    from chaoslab.reports.formats import write_file
-    from chaoslab.reports.formats.html import render_page
-    from chaoslab.reports.svg import over_level
-
-    scenarios = [
-        {
-            "name": line.label,
-            "said": f"{_describe_breaking(scenario_steps)[:1].upper()}{_describe_breaking(scenario_steps)[1:]}.",
-            "picture": over_level.draw(line, number, least=scenario_steps[0].least),
-            "rows": [_table_row(step) for step in scenario_steps],
-        }
-        for number, (line, scenario_steps) in enumerate(zip(lines, levels.values(), strict=True), 1)
-    ]
-    write_file(render_page("levels.html", scenarios=scenarios), path)
-
-
-def _table_row(step: StressLevel) -> list[str]:
-    share = step.share
-    interval = "–" if share is None else f"{share.interval.low:.0%}–{share.interval.high:.0%}"
-    passed = f"{step.count.well} of {step.count.judged}"
-    met_text, open_ = str(step.exposure.met), str(step.count.open)
-    return [f"{step.level:g}", f"{chance_of(step.level) * 100:g} %", passed, interval, met_text, open_]
+    save_one(draw_pass_rate(lines), path)

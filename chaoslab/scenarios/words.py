@@ -11,74 +11,60 @@ from chaoslab.scenarios.located import Located
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
-_SHOULD = {
+_EXPECTED = {
     "string_type": "a text", "string_unicode": "a text of whole characters",
     "int_type": "a whole number", "float_type": "a number", "bool_type": "true or false",
     "list_type": "a list", "dict_type": "a mapping", "model_type": "a mapping", "model_attributes_type": "a mapping",
     "int_from_float": "a whole number", "finite_number": "a finite number",
+    "greater_than_equal": "{ge:.15g} or more", "greater_than": "more than {gt:.15g}",
+    "less_than": "less than {lt:.15g}", "less_than_equal": "{le:.15g} or less",
+    "too_long": "{max_length} entries at most", "string_too_long": "{max_length} characters at most",
+    "too_short": "not empty", "string_too_short": "not empty", "value_error": "{error}",
 }  # fmt: skip
+"""The right kind of value, by the type of pydantic's error."""
 
 
 def describe_mistake(located: Located, error: "ErrorDetails") -> str:
     """One line: the place, the wrong value, and what would be right."""
+    path = find_path(located.data, error["loc"])
+    if error["type"] == "missing":
+        return str(located.error(path[:-1], f"{error['loc'][-1]} is missing"))
+    return str(located.error(path, _describe_value(path, error)))
+
+
+def _describe_value(path: Sequence[str | int], error: "ErrorDetails") -> str:
     from chaoslab.scenarios.spec import DRAWN, ITS_OWN
 
-    path = find_path(located.data, error["loc"])
-    kind, context, value = error["type"], error.get("ctx", {}), error.get("input")
+    value, last = error.get("input"), str(path[-1]) if path else "this"
+    if error["type"] == "extra_forbidden":
+        instead = (foreign.KEYS | former.KEYS).get(last)
+        return f"'{last}' is not known here: {instead or did_you_mean(last, known_keys(path))}"
     name = next((str(step) for step in reversed(path) if isinstance(step, str)), "this")
-    if kind == "extra_forbidden":
-        if instead := (foreign.KEYS | former.KEYS).get(str(path[-1])):
-            return str(located.error(path, f"'{path[-1]}' is not known here: {instead}", of_key=True))
-        keys_known = known_keys(path)
-        return str(
-            located.error(
-                path, f"'{path[-1]}' is not known here: {did_you_mean(str(path[-1]), keys_known)}", of_key=True
-            )
-        )
     if name == "args" and isinstance(value, list):
-        return str(
-            located.error(path, f"args is {shorten(value)}: it should be a mapping of names, as in {{order: 17}}")
-        )
-    same = path and path[-1] not in DRAWN and kind != "missing"
-    if same and isinstance(value, Mapping) and value and value.keys() <= {*SPACE_KEYS}:
+        expected = "a mapping of names, as in {order: 17}"
+    elif path and last not in DRAWN and isinstance(value, Mapping) and value and value.keys() <= {*SPACE_KEYS}:
         several = f", or several as variants: {{{path[0]}: […]}}" if len(path) == 1 and path[0] not in ITS_OWN else ""
-        return str(located.error(path, f"{name} is the same in all trials: give it one value{several}"))
-    if kind == "missing":
-        return str(located.error(path[:-1], f"{error['loc'][-1]} is missing"))
-    return str(
-        located.error(path, f"{name} is {shorten(value)}: it should be {_describe_expected(kind, context, error)}")
-    )
+        return f"{name} is the same in all trials: give it one value{several}"
+    else:
+        expected = _describe_expected(error)
+    return f"{name} is {shorten(value)}: it should be {expected}"
 
 
-def _describe_expected(kind: str, context: Mapping[str, Any], error: "ErrorDetails") -> str:
-    match kind:
-        case "literal_error":
-            return str(context.get("expected", "")).replace(" or ", ", ").replace("'", "").replace(", ", " or ")
-        case "string_pattern_mismatch":
-            pattern = str(context.get("pattern"))
-            lab_hint = ", or lab for the lab's own" if pattern.startswith("^lab") else ""
-            lab_hint = ", or model" if pattern.startswith("^model") else lab_hint
-            if ":" in pattern:
-                return f"module:name, as in shop.agent:answer{lab_hint}"
+def _describe_expected(error: "ErrorDetails") -> str:
+    kind, context = error["type"], error.get("ctx", {})
+    if kind == "literal_error":
+        return str(context["expected"]).replace(" or ", ", ").replace("'", "").replace(", ", " or ")
+    if kind == "string_pattern_mismatch":
+        pattern = str(context["pattern"])
+        if ":" not in pattern:
             return "a short name, of letters, digits, spaces and . , ( ) ' + - alone"
-        case "greater_than_equal":
-            return f"{context['ge']:.15g} or more"
-        case "greater_than":
-            return f"more than {context['gt']:.15g}"
-        case "less_than":
-            return f"less than {context['lt']:.15g}"
-        case "less_than_equal":
-            return f"{context['le']:.15g} or less"
-        case "too_long":
-            return f"{context['max_length']} entries at most"
-        case "too_short" | "string_too_short":
-            return "not empty"
-        case "string_too_long":
-            return f"{context['max_length']} characters at most"
-        case "value_error":
-            return str(context.get("error", error["msg"]))
-        case _:
-            return _SHOULD.get(kind, f"something else ({error['msg']})")
+        word = next((hint for start, hint in _WORDS.items() if pattern.startswith(start)), "")
+        return f"module:name, as in shop.agent:answer{word}"
+    return _EXPECTED.get(kind, f"something else ({error['msg']})").format(**context)
+
+
+_WORDS = {"^lab": ", or lab for the lab's own", "^model": ", or model"}
+"""The other words that a key takes, by the beginning of its pattern."""
 
 
 def find_path(data: Any, loc: Sequence[str | int]) -> tuple[str | int, ...]:

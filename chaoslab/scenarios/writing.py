@@ -1,4 +1,4 @@
-"""Writes a scenario's data as YAML, JSON or TOML."""
+"""Writes a scenario's data as YAML or JSON."""
 
 import json
 import math
@@ -9,7 +9,7 @@ from typing import Any
 
 from chaoslab.analysis.assertions import Assertion, load, to_plain
 from chaoslab.base.phrases import a
-from chaoslab.scenarios.located import EXPONENT, SUFFIXES, ScenarioError
+from chaoslab.scenarios.located import EXPONENT, ScenarioError
 
 UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 WIDTH = 120
@@ -17,20 +17,18 @@ WIDTH = 120
 
 
 def render_text(data: Mapping[str, Any], suffix: str) -> str:
-    """The data as the text of a file with this suffix. `make_plain` has made it plain. Raises ScenarioError: the format
-    cannot hold a value."""
+    """The data as the text of a file with this suffix. `make_plain` has made it plain. Raises ScenarioError: it is none
+    that is written."""
     if suffix == ".json":
         return _escape(json.dumps(data, indent=2, ensure_ascii=False)) + "\n"
-    if suffix == ".toml":
-        return "".join(f"{_toml_key(key)} = {_render_toml(value, key)}\n" for key, value in data.items())
-    if suffix in SUFFIXES:
+    if suffix in (".yaml", ".yml"):
         return _render_yaml(data)
-    raise ScenarioError(f"a scenario's file ends in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}, not in '{suffix}'")
+    raise ScenarioError(f"a scenario is written to a file that ends in .yaml, .yml or .json, not in '{suffix}'")
 
 
 def write(data: Mapping[str, Any], path: Path) -> None:
-    """Writes the data to a file, whose suffix says how. Raises ScenarioError: the format cannot hold a value. OSError:
-    the file cannot be written."""
+    """Writes the data to a file, whose suffix says how. Raises ScenarioError: as `render_text`. OSError: the file
+    cannot be written."""
     from chaoslab.reports.formats import write_file
 
     write_file(render_text(data, path.suffix), path)
@@ -87,32 +85,6 @@ def _short(value: object) -> str:
     return " ".join(repr(value).split())[:60]
 
 
-def _toml_key(key: str) -> str:
-    bare = key.isascii() and key.replace("_", "").replace("-", "").isalnum()
-    return key if bare else _toml_text(key)
-
-
-def _toml_text(text: str) -> str:
-    return _escape(json.dumps(text, ensure_ascii=False))
-
-
 def _escape(text: str) -> str:
-    """JSON without characters that YAML or TOML take only as an escape."""
+    """JSON without characters that YAML takes only as an escape."""
     return UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
-
-
-def _render_toml(value: Any, location: str) -> str:
-    if value is None:
-        raise ScenarioError(f"{location} is null, which TOML has no word for: leave it out, or write YAML or JSON")
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return _toml_text(value)
-    if isinstance(value, Mapping):
-        inner = ", ".join(
-            f"{_toml_key(key)} = {_render_toml(item, f'{location}.{key}')}" for key, item in value.items()
-        )
-        return f"{{{inner}}}"
-    if isinstance(value, list):
-        return f"[{', '.join(_render_toml(item, location) for item in value)}]"
-    return repr(value)

@@ -22,7 +22,7 @@ class Comparison(Figures):
             _list_prompts(self),
             _list_changes(self),
             self.notes,
-            _list_pairs(self, most),
+            _list_pairs(self, most) if most else (),
         )
         return [text for section in parts for text in section]
 

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from chaoslab.analysis.measures.intervals import (
     FAINT,
-    Estimate,
     Interval,
     Spell,
     _BinomialTail,
@@ -24,7 +23,6 @@ from chaoslab.analysis.measures.intervals import (
     is_plausible,
     kaplan_meier,
     mean_interval,
-    median_interval,
     rate_flags,
     rate_shares,
     wilson,
@@ -138,23 +136,6 @@ def test_a_mean_has_an_interval_from_twelve_values_or_groups_on() -> None:
     assert mean_interval(values[:11]) is mean_interval([]) is None
     assert mean_interval(values * 9, [n % 11 for n in range(108)]) is None
     assert mean_interval([5.0] * 12) == Interval(5.0, 5.0)
-
-
-@pytest.mark.parametrize(("size", "place"), [(6, 1), (8, 1), (9, 2), (20, 6), (61, 23)])
-def test_a_median_has_the_bounds_of_the_tables(size: int, place: int) -> None:
-    """The table of Hollander and Wolfe, or any other of the sign test."""
-    found = median_interval([float(n) for n in range(size, 0, -1)])
-    assert found == Estimate((size + 1) / 2, Interval(float(place), float(size + 1 - place)))
-
-
-def test_a_median_of_five_has_no_bounds() -> None:
-    assert median_interval([1.0, 2.0, 3.0, 4.0, 5.0]) == Estimate(3.0, Interval(-math.inf, math.inf))
-
-
-def test_the_median_of_costs_is_covered_where_a_few_cost_more_than_all_others() -> None:
-    dice = random.Random(7)
-    held = sum(1.0 in median_interval([dice.lognormvariate(0, 1.5) for _ in range(20)]).interval for _ in range(400))
-    assert held >= 0.95 * 400
 
 
 def test_a_rate_over_prompts_with_one_trial_each_is_the_exact_one() -> None:

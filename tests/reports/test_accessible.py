@@ -8,20 +8,16 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
-from chaoslab.analysis.verdict.exposure import Exposure
-from chaoslab.analysis.verdict.standing import Count
 from chaoslab.record.history import History
 from chaoslab.reports import formats
-from chaoslab.reports.changes import Changes
-from chaoslab.reports.changes.formats import FORMATS
+from chaoslab.reports.changes import FORMATS, Changes
 from chaoslab.reports.contents import Contents
 from chaoslab.reports.formats.html import FILE
-from chaoslab.scenarios.stress import StressLevel, draw_chart
 from tests.reports import hostile_run
 from tests.reports.browser import browse
 from tests.reports.shop_agents import hasty, patient, price
 
-PAGES = (FILE, "changes.html", "levels.html")
+PAGES = (FILE, "changes.html")
 SIZES = {"phone": (390, 900), "desk": (1280, 900)}
 SCHEMES = {"light": (), "dark": ("--force-dark-mode",)}
 DRIVER = """<!doctype html><meta charset="utf-8"><body>
@@ -56,19 +52,6 @@ def changes(folder: Path) -> str:
     return FORMATS["html"][1](Changes.of(*found))
 
 
-def levels(folder: Path) -> str:
-    """The page of a scenario that breaks at the second of three levels."""
-    path = folder / "levels.html"
-    draw_chart(
-        [
-            StressLevel("price", at, Count(passed, 20 - passed), Exposure(20, 20), 0.9)
-            for at, passed in ((0, 20), (0.5, 16), (1, 9))
-        ],
-        path,
-    )
-    return path.read_text(encoding="utf-8")
-
-
 def audited(text: str, axe: str) -> str:
     """The page with axe in it. Its own policy would forbid this script."""
     open_to_axe, count = re.subn(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", text)
@@ -82,7 +65,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A page that holds each page of ours in each size, and audits all of them."""
     folder = tmp_path_factory.mktemp("accessible")
     hostile = Contents.of(History.read(hostile_run.write(folder / "hostile", trials=3)), where="logs/run")
-    made = (formats.files(formats.HTML, hostile)[FILE], changes(folder), levels(folder))
+    made = (formats.files(formats.HTML, hostile)[FILE], changes(folder))
     axe = files("axe_core_python").joinpath("axe.min.js").read_text(encoding="utf-8")
     axe = axe.replace("</script>", "<\\/script>")
     frames = "\n".join(

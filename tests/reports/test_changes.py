@@ -1,4 +1,4 @@
-"""Two runs side by side: which trials went worse and better, the test, and the new failures with their replay line."""
+"""Two runs side by side: which trials went worse and better, the verdict, and the command that runs one again."""
 
 import json
 from collections.abc import Callable
@@ -13,11 +13,9 @@ import chaoslab as lab
 from chaoslab.analysis.verdict.standing import stand_by_outcome
 from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.record.history import History
-from chaoslab.reports.changes import Changes, Way
-from chaoslab.reports.changes.formats import FORMATS, render_text
+from chaoslab.reports.changes import FORMATS, Changes, render_text
 from chaoslab.reports.contents import Contents
 from tests.cli_parts import Typed
-from tests.measures.test_cost import log
 from tests.reports.browser import browse
 from tests.reports.fake_run import FakeRun, changed, stated
 from tests.reports.shop_agents import hasty, patient, price
@@ -42,33 +40,43 @@ def of(folder: Path) -> Contents:
     return Contents.of(History.read(folder), where=str(folder))
 
 
-def test_pairs_are_by_prompt_and_repetition_and_new_failures_have_their_replay(folders: tuple[Path, Path]) -> None:
+def test_pairs_are_by_prompt_and_repetition_and_each_that_fell_has_its_replay(folders: tuple[Path, Path]) -> None:
     then, now = map(of, folders)
     found = Changes.of(then, now)
     hit = sorted(row.trial for row in now.rows if row.met)
-    assert len(found.pairs) == 10
+    assert len(found.rows) == 10
     assert 0 < len(hit) < 10
-    assert sorted(one.trial for one in found.new) == hit
-    assert (found.count(Way.WORSE), found.count(Way.BETTER), found.count(Way.SAME)) == (len(hit), 0, 10 - len(hit))
-    assert (found.figure.count("worse"), found.figure.count("better")) == (len(hit), 0)
-    assert sorted(found.then_alone) == ["p1.r11", "p1.r12"]
-    for one in found.new:
-        assert (one.then, one.now) == ("correct", "wrong")
-        assert one.replay.endswith(f"{folders[1]} --trial {one.trial}")
+    assert sorted(key for _, key, _ in found.changed) == hit
+    figure = found.comparison.figures["well"]
+    assert (figure.count("worse"), figure.count("better"), figure.shares) == (len(hit), 0, (10, 0, 10, 10 - len(hit)))
+    assert "2 trials of one run alone, which count for nothing" in found.lines
+    for pair, key, replay in found.changed:
+        assert (pair.change, pair.base.outcome, pair.new.outcome) == ("worse", "correct", "wrong")
+        assert replay.endswith(f"{folders[1]} --trial {key}")
 
 
-def test_the_other_way_round_they_are_better_and_nothing_is_new(folders: tuple[Path, Path]) -> None:
+def test_the_other_way_round_they_are_better_and_no_command_is_told(folders: tuple[Path, Path]) -> None:
     now, then = map(of, folders)
     found, back = Changes.of(then, now), Changes.of(now, then)
-    assert (found.new, found.count(Way.BETTER)) == ([], back.count(Way.WORSE))
-    assert found.figure.change == pytest.approx(-(back.figure.change or 0))
+    assert {pair.change for pair, *_ in found.changed} == {"better"}
+    assert len(found.changed) == len(back.changed)
+    assert ("--trial" in render_text(found), "--trial" in render_text(back)) == (False, True)
 
 
-def test_a_run_and_itself_have_nothing_to_test(folders: tuple[Path, Path]) -> None:
+def test_a_run_and_itself_differ_in_nothing(folders: tuple[Path, Path]) -> None:
     one = of(folders[0])
     found = Changes.of(one, one)
-    assert (found.count(Way.SAME), found.figure.change, found.change) == (12, 0, "")
-    assert "12 → 12 of 12 pairs" in found.tested
+    assert found.changed == []
+    assert found.lines[0].startswith("too few: ")
+    assert "ended well 12 → 12 of 12 pairs; change +0.0%" in found.lines[0]
+
+
+def test_runs_of_other_prompts_have_no_pair(folders: tuple[Path, Path]) -> None:
+    then = of(folders[0])
+    found = Changes.of(then, changed(then, rows=[replace(row, prompt="another") for row in then.rows]))
+    assert (found.rows, found.lines) == ([], ["no trial of one run has its pair in the other"])
+    for _, make in FORMATS.values():
+        assert make(found)
 
 
 def test_many_trials_of_one_prompt_that_became_worse_say_nothing_of_three(tmp_path: Path) -> None:
@@ -82,8 +90,8 @@ def test_many_trials_of_one_prompt_that_became_worse_say_nothing_of_three(tmp_pa
         return changed(then, rows=[*first, *(row for row in rows if row.prompt != "0")])
 
     one, three = (Changes.of(asked(number, Outcome.CORRECT), asked(number, Outcome.WRONG)) for number in (1, 3))
-    assert (one.change, len(one.new), three.change, len(three.new)) == ("worse", 48, "", 16)
-    assert three.tested.endswith("(the mean over 3 prompts): no change is shown.")
+    assert (one.lines[0].partition(":")[0], len(one.changed)) == ("worse", 48)
+    assert (three.lines[0].partition(":")[0], len(three.changed)) == ("too few", 16)
 
 
 def test_every_format_tells_the_same(folders: tuple[Path, Path]) -> None:
@@ -91,72 +99,42 @@ def test_every_format_tells_the_same(folders: tuple[Path, Path]) -> None:
     told = {kind: make(found) for kind, (_, make) in FORMATS.items()}
     shown = {**told, "text": " ".join(render_text(found).split())}
     for kind in ("html", "markdown", "text"):
-        assert found.said in shown[kind], kind
-        assert found.tested in unescape(shown[kind]), kind
-        assert found.new[0].replay in shown[kind], kind
+        for line in found.lines:
+            assert line in unescape(shown[kind]), (kind, line)
+        assert found.changed[0][2] in shown[kind], kind
     value = json.loads(told["json"])
-    assert (value["well"]["change"], value["change"]) == (found.figure.change, found.change)
-    assert [pair["trial"] for pair in value["pairs"] if pair["new"]] == [one.trial for one in found.new]
-    assert "<b>99" not in told["html"]
+    assert {**value, "changed": 0} == {
+        **json.loads(json.dumps(found.comparison.data())), "schema": 3, "then": str(folders[0]), "now": str(folders[1]),
+        "changed": 0,
+    }  # fmt: skip
+    assert [(pair["trial"], pair["change"]) for pair in value["changed"]] == [
+        (key, "worse") for _, key, _ in found.changed
+    ]
 
 
-def test_what_a_trial_took_is_told_over_the_pairs(folders: tuple[Path, Path]) -> None:
-    then, now = map(of, folders)
-    found = Changes.of(then, now)
-    spent = {one.amount: one for one in found.spent}
-    assert list(spent) == ["seconds", "calls", "failed calls", "retries"]  # no model, so no tokens and no dollars
-    before = {row.trial: row for row in then.rows}
-    for amount in spent:
-        field = amount.removesuffix(" calls")
-        one = spent[amount]
-        pairs = [(getattr(before[row.trial], field), getattr(row, field)) for row in now.rows]
-        assert one.pairs == len(pairs) == 10
-        assert one.then == pytest.approx(median(was for was, _ in pairs))
-        assert one.now == pytest.approx(median(is_now for _, is_now in pairs))
-        assert one.difference == pytest.approx(median(is_now - was for was, is_now in pairs))
-    assert spent["retries"].now == 0 < spent["retries"].then
-    assert spent["failed calls"].cells[2:] == ("0", "")
-    low, high = (spent["retries"].interval.low, spent["retries"].interval.high) if spent["retries"].interval else (0, 0)
-    assert low == spent["retries"].difference < high == 0
-    for kind in ("html", "markdown"):
-        assert "retries" in FORMATS[kind][1](found)
-    assert "\nretries " in render_text(found)
-    assert json.loads(FORMATS["json"][1](found))["spent"]["calls"]["difference"] == spent["calls"].difference
-    (same,) = {one.cells[2:] for one in Changes.of(then, then).spent}
-    assert same == ("0", "")
-
-
-@pytest.mark.parametrize(("now", "told"), [(0.25, ["tokens", "dollars"]), (None, ["tokens"])])
-def test_dollars_are_compared_only_if_every_answer_has_a_price(now: float | None, told: list[str]) -> None:
-    runs = [Contents.of(log((set(), [(2, usd)], 1.0)), where="x") for usd in (0.5, now)]
-    spent = {one.amount: one for one in Changes.of(*runs).spent}
-    assert [*spent][-len(told) :] == told
-    assert spent["tokens"].cells == ("3.00", "3.00", "0", "")
-    if now is not None:
-        assert spent["dollars"].cells == ("0.500000 USD", "0.250000 USD", "-0.250000 USD", "")
-
-
-def test_a_pair_that_was_cut_off_counts_for_no_mean(folders: tuple[Path, Path]) -> None:
-    then, now = map(of, folders)
-    hung = [replace(row, outcome=Outcome.HUNG) if row.trial == "p1.r1" else row for row in now.rows]
-    assert {one.pairs for one in Changes.of(then, changed(now, rows=hung)).spent} == {9}
+def test_what_a_trial_took_is_told_as_the_median_of_both_runs(folders: tuple[Path, Path]) -> None:
+    found = Changes.of(*map(of, folders))
+    costs = {cost.amount: (cost.base, cost.new) for cost in found.comparison.costs}
+    assert costs["calls"] == tuple(median(side.calls for side in sides) for sides in zip(
+        *((pair.base, pair.new) for pair in found.comparison.pairs), strict=True
+    ))  # fmt: skip
+    assert any(line.startswith("calls a trial, median: ") for line in found.lines)
 
 
 def test_settings_that_differ_are_told_with_their_values(tmp_path: Path) -> None:
     history = History.read(FakeRun(tmp_path, prompts=1).write())
     runs = [Contents.of(stated(history, TOOL_TIMEOUT_S=limit), where="x") for limit in (2.0, 0.3)]
-    assert Changes.of(*runs).notes == ("The setting TOOL_TIMEOUT_S is another: 2.0 then, 0.3 now.",)
-    page = render_text(Changes.of(*runs))
-    assert page.index("note: The setting") < page.index("median of a trial")  # what makes the pairs unlike comes first
-    html = FORMATS["html"][1](Changes.of(*runs))
-    assert html.index("The setting TOOL_TIMEOUT_S") < html.index('class="facts"')
+    note = "The setting TOOL_TIMEOUT_S is another: 2.0 then, 0.3 now"
+    assert note in Changes.of(*runs).lines
+    for _, make in FORMATS.values():
+        assert note in make(Changes.of(*runs))
 
 
 def test_a_setting_is_text_in_markdown_whatever_is_in_it(tmp_path: Path) -> None:
     history = History.read(FakeRun(tmp_path, prompts=1).write())
     runs = [Contents.of(stated(history, PROMPTS=name), where="x") for name in ("a", "<img src=x> **b**")]
     page = FORMATS["markdown"][1](Changes.of(*runs))
-    assert "- `The setting PROMPTS is another: 'a' then, '<img src=x> **b**' now.`" in page
+    assert "- `The setting PROMPTS is another: 'a' then, '<img src=x> **b**' now`" in page
 
 
 def test_of_two_runs_the_comparison_alone_is_printed(folders: tuple[Path, Path], here: Path, typed: Typed) -> None:

@@ -18,9 +18,6 @@ from chaoslab.core.levels import FAMILIES, LEVELS, level
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
 from chaoslab.reports import charts
-from chaoslab.reports.changes import Changes
-from chaoslab.reports.changes.formats import FORMATS
-from chaoslab.reports.contents import Contents
 from chaoslab.reports.frames import Frames, Joined, summarize_run
 from chaoslab.reports.levels import level_in, pool_levels
 from tests.event_parts import run_started
@@ -83,14 +80,3 @@ def test_runs_of_one_level_have_no_such_chart() -> None:
     of_prob = [f"{what}_vs_toxic_prob" for what in ("success", "mttr", "time")]
     assert list(overlay([at(1, "correct", **prob)] * 2)) == of_prob
     assert list(overlay([at(1, "correct", **prob), at(2, "correct", **prob)])) == [*of_prob, "pass_rate_vs_level"]
-
-
-def test_two_runs_at_two_levels_are_compared_with_a_picture_of_them() -> None:
-    def contents(report: RunReport) -> Contents:
-        return replace(Contents.of(History([]), where="logs/run"), report=report)
-
-    calm, hard = (contents(at(value, *ends)) for value, ends in ((0, ["correct"]), (1, ["correct", "wrong"])))
-    assert "100% at level 0; 50% at level 1." in FORMATS["html"][1](Changes.of(calm, hard))
-    assert "Pass rate over the level" not in FORMATS["html"][1](Changes.of(hard, hard))
-    other = contents(at(1, "correct", "wrong", HALLUCINATION_PROB="0.2"))
-    assert Changes.of(calm, other).levels is None, "more differs than the level"

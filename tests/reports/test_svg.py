@@ -7,12 +7,10 @@ from xml.etree.ElementTree import Element, fromstring
 import pytest
 
 from chaoslab.analysis.measures.incidents import Ending
-from chaoslab.analysis.measures.intervals import compute_rate
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.analysis.verdict.guard import Section
 from chaoslab.record.history import History
-from chaoslab.reports.levels import PassRate
-from chaoslab.reports.svg import PICTURES, draw_pictures, over_level, recovery, timeline
+from chaoslab.reports.svg import PICTURES, draw_pictures, recovery, timeline
 from chaoslab.reports.svg.parts import Picture, make_linear_axis, round_ticks
 from tests.reports import hostile_run
 from tests.reports.fake_run import FakeRun
@@ -117,22 +115,6 @@ def test_without_faults_nothing_is_drawn(tmp_path: Path) -> None:
 
 def test_a_measure_that_failed_takes_its_picture_alone(report: RunReport) -> None:
     assert list(draw_pictures(replace(report, attempts=Section(None, "it broke")))) == ["Recovery"]
-
-
-def test_the_pass_rate_has_a_point_with_its_interval_at_each_level_that_was_judged() -> None:
-    points = [(0.0, compute_rate(10, 10)), (1.0, compute_rate(3, 10))]
-    line = PassRate("refund", [(level, share) for level, share in points if share is not None])
-    root = drawn(over_level.draw(line, least=0.5))
-    first, second = of(root, "circle")
-    assert (at(first.get("cx")), float(first.get("cy") or 1)) == (0.1, 0)
-    assert at(second.get("cx")) == 0.7
-    assert float(second.get("cy") or 0) == pytest.approx(0.7 * over_level.HEIGHT)
-    assert [one.get("class") for one in (first, second)] == ["end", "end bad"], "less than asked for"
-    for (_, share), bar in zip(line.points, of(root, "line", "bar"), strict=True):
-        low, high = (1 - float(bar.get(name) or 0) / over_level.HEIGHT for name in ("y1", "y2"))
-        assert (low, high) == pytest.approx((share.interval.low, share.interval.high), abs=1e-3)
-    assert sure(root.find("desc")).text == "refund: 100% at level 0; 30% at level 1."
-    assert over_level.draw(PassRate("refund", [])) is None
 
 
 def test_foreign_names_are_text(tmp_path: Path) -> None:

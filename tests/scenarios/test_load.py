@@ -132,7 +132,7 @@ CASES: list[tuple[str | bytes, str]] = [
     ("name: !!binary aGk=", "is not for scenarios: they hold plain data"),
     ("name: !!set {a, b}", "is not for scenarios: they hold plain data"),
     ("? [1, 2]\n: x", "a key should be a text"),
-    ("<<: {name: x}", "a key should be a text"),
+    ("<<: {name: x}", "1:1: '<<' is not known here"),
     ("[" * 60 + "]" * 60, "it is nested more than 40 deep"),
     ("[" * 200_000, "it is nested more than 40 deep"),
     ("- " * 200_000, "it is nested more than 40 deep"),
@@ -141,8 +141,8 @@ CASES: list[tuple[str | bytes, str]] = [
         f"{n}: &{n} [{', '.join([f'*{m}'] * 10)}]\n" for m, n in zip("abcdef", "bcdefg", strict=True)
     ), "it has more than 50000 values, aliases expanded"),
     # numbers
-    (also('user: [{when: "(", say: a}]'), "9:15: the pattern '(' cannot be read"),
-    (also("user: [{when: a, say: b}, {when: a, say: c}]"), "9:34: the pattern 'a' stands here twice"),
+    (also('user: [{when: "(", say: a}]'), "9:9: the pattern '(' cannot be read"),
+    (also("user: [{when: a, say: b}, {when: a, say: c}]"), "9:28: the pattern 'a' stands here twice"),
     (also("user: [{when: a}]"), "say is missing"),
     (also("user: [{wen: a, say: b}]"), "'wen' is not known here: did you mean 'when'?"),
     (also("turns_max: 4"), "9:1: turns_max bounds a scripted user, and there is no user"),
@@ -150,17 +150,17 @@ CASES: list[tuple[str | bytes, str]] = [
     (also("timeout: .nan"), "9:10: .nan is no number to reckon with"),
     (also("timeout: .inf"), "9:10: .inf is no number to reckon with"),
     (also("timeout: -.inf"), "is no number to reckon with"),
-    (also("timeout: 1e999"), "9:10: 1e999 is too large a number"),
-    (also("timeout: 1.0e+999"), "is too large a number"),
-    (also("timeout: -1"), "9:10: timeout is -1: it should be 0 or more"),
-    (also("timeout: fast"), "9:10: timeout is 'fast': it should be a duration, as in 90s, 5min or 2h"),
+    (also("timeout: 1e999"), "9:10: 1e999 is no number to reckon with"),
+    (also("timeout: 1.0e+999"), "1.0e+999 is no number to reckon with"),
+    (also("timeout: -1"), "9:1: timeout is -1: it should be 0 or more"),
+    (also("timeout: fast"), "9:1: timeout is 'fast': it should be a duration, as in 90s, 5min or 2h"),
     (also("timeout: 5 parsecs"), "it should be a duration"),
     (also("timeout: true"), "timeout is True: it should be a number"),
     (also("timeout: [1]"), "timeout is [1]: it should be a number"),
     (also("deadline: 400d"), "deadline is '400d': it should be 31536000 or less"),
-    (also("trials: 0"), "9:9: trials is 0: it should be 1 or more"),
-    (also("trials: -3"), "9:9: trials is -3: it should be 1 or more"),
-    (also("trials: many"), "9:9: trials is 'many': it should be a whole number"),
+    (also("trials: 0"), "9:1: trials is 0: it should be 1 or more"),
+    (also("trials: -3"), "9:1: trials is -3: it should be 1 or more"),
+    (also("trials: many"), "9:1: trials is 'many': it should be a whole number"),
     (also("trials: 1.5"), "trials is 1.5: it should be a whole number"),
     (also("trials: true"), "trials is True: it should be a whole number"),
     (also("trials: null"), "trials is None: it should be a whole number"),
@@ -174,27 +174,27 @@ CASES: list[tuple[str | bytes, str]] = [
     # keys and kinds
     (also("trails: 3"), "9:1: 'trails' is not known here: did you mean 'trials'?"),
     (also("zzz: 3"), "9:1: 'zzz' is not known here: known are "),
-    (also("chaoslab: 2"), "9:11: chaoslab is 2: this version reads scenarios of version 1"),
+    (also("chaoslab: 2"), "9:1: chaoslab is 2: this version reads scenarios of version 1"),
     (also("chaoslab: one"), "chaoslab is 'one': this version reads"),
-    (also("world: compose"), "9:8: world is 'compose': it should be virtual or local"),
+    (also("world: compose"), "9:1: world is 'compose': it should be virtual or local"),
     (also("world: [virtual]"), "world is ['virtual']: it should be virtual or local"),
     (also("accept: [good]"), "9:10: accept is 'good': it should be correct or degraded or wrong"),
     (also("accept: []"), "accept is []: it should be not empty"),
     (also("accept: correct"), "accept is 'correct': it should be a list"),
-    (but("name: refund", "name: ''"), "1:7: name is '': it should be a short name"),
+    (but("name: refund", "name: ''"), "1:1: name is '': it should be a short name"),
     (but("name: refund", "name: [a]"), "name is ['a']: it should be a text"),
     (but("name: refund", "name: 17"), "name is 17: it should be a text"),
     (but("name: refund\n", ""), "name is missing"),
     (but("name: refund", "name: 'a\\b;c'"), "it should be a short name, of letters, digits, spaces and . , ( ) ' + -"),
     # dotted paths
-    (but("agent: shop:answer", "agent: shop.answer"), "2:8: agent is 'shop.answer': it should be module:name, as in shop.agent:answer"),
+    (but("agent: shop:answer", "agent: shop.answer"), "2:1: agent is 'shop.answer': it should be module:name, as in shop.agent:answer"),
     (but("agent: shop:answer", "agent: ../shop:answer"), "it should be module:name"),
     (but("agent: shop:answer", "agent: 'shop:answer()'"), "it should be module:name"),
     (but("agent: shop:answer", "agent: 'os:system(1)'"), "it should be module:name"),
     (but("agent: shop:answer", "agent: 3"), "agent is 3: it should be a text"),
     (but("agent: shop:answer\n", ""), "agent or fresh is missing"),
     (also("fresh: shop:make"), "both agent and fresh are given"),
-    (but("tools: [shop:refund]", "tools: shop:refund"), "3:8: tools is 'shop:refund': it should be a list"),
+    (but("tools: [shop:refund]", "tools: shop:refund"), "3:1: tools is 'shop:refund': it should be a list"),
     (but("tools: [shop:refund]", "tools: [refund]"), "3:9: tools is 'refund': it should be module:name"),
     (also("services: [shop]"), "services is ['shop']: it should be a mapping"),
     (also("services: {Shop Test: shop:app}"), "'Shop Test' is no host name in lower case"),
@@ -219,33 +219,33 @@ CASES: list[tuple[str | bytes, str]] = [
     # operations
     (but("prompt: Refund order 17.", "operations: [{tool: refund}]"), "2:1: operations are done without an agent: leave agent out"),
     (also("operations: [{tool: refund}]"), "4:1: operations are done without an agent: leave prompt out"),
-    (calls("operations: [{tool: refnd}]"), "3:21: no tool is called 'refnd': did you mean 'refund'?"),
+    (calls("operations: [{tool: refnd}]"), "3:15: no tool is called 'refnd': did you mean 'refund'?"),
     (calls("operations: [{tol: refund}]"), "3:15: 'tol' is not known here: did you mean 'tool'?"),
     (calls("operations: [refund]"), "3:14: operations is 'refund': it should be a mapping"),
-    (calls("operations: [{tool: refund, args: [17]}]"), "3:35: args is [17]: it should be a mapping"),
-    (calls("operations: [{tool: refund, after: later}]"), "3:36: after is 'later': it should be a duration"),
+    (calls("operations: [{tool: refund, args: [17]}]"), "3:29: args is [17]: it should be a mapping"),
+    (calls("operations: [{tool: refund, after: later}]"), "3:29: after is 'later': it should be a duration"),
     (calls("operations: [{tool: refund, expect: [max_cals: 3]}]"), "3:38: no assertion is called 'max_cals'"),
     (calls("operations: []"), "agent or fresh is missing"),
     # a command, and services in real time
-    (runs("agent: {command: []}"), "2:18: command is []: it should be not empty"),
-    (runs("agent: {command: python}"), "2:18: command is 'python': it should be a list"),
+    (runs("agent: {command: []}"), "2:9: command is []: it should be not empty"),
+    (runs("agent: {command: python}"), "2:9: command is 'python': it should be a list"),
     (runs("agent: {comand: [python]}"), "2:9: 'comand' is not known here: did you mean 'command'?"),
     (runs("agent: {command: [python, 3]}"), "it should be a text"),
-    (runs("agent: {command: [python]}\nworld: virtual"), "3:8: a command runs in real time: world should be local, or left out"),
+    (runs("agent: {command: [python]}\nworld: virtual"), "3:1: a command runs in real time: world should be local, or left out"),
     (runs("agent: {command: [python]}\nelsewhere: unreachable"), "3:1: a command is a process of its own: that is for an agent in"),
-    (runs("agent: a:b\nelsewhere: reach"), "3:12: elsewhere is 'reach': it should be refuse or unreachable"),
+    (runs("agent: a:b\nelsewhere: reach"), "3:1: elsewhere is 'reach': it should be refuse or unreachable"),
     (runs("agent: {command: [python]}\ntools: [a:b]"), "3:1: a command is a process of its own: its functions cannot be reached"),
     (runs("agent: {command: [python]}\nservices: {a.test: a:b}"), "3:1: a command is a process of its own: it asks real addresses, so give upstreams"),
     (runs("agent: {command: [python]}\nstate: a:b"), "3:1: a command is a process of its own: it is compared with a run without faults"),
     (runs("agent: a:b\nupstreams: {crm: 'http://127.0.0.1:1'}"), "3:1: upstreams are services of real time: say world: local"),
-    (runs("agent: a:b\nworld: local\nupstreams: {crm: '127.0.0.1:1'}"), "4:18: the route crm goes to '127.0.0.1:1': it should begin with http://"),
+    (runs("agent: a:b\nworld: local\nupstreams: {crm: '127.0.0.1:1'}"), "4:13: the route crm goes to '127.0.0.1:1': it should begin with http://"),
     (runs("agent: a:b\nworld: local\nupstreams: [crm]"), "upstreams is ['crm']: it should be a mapping"),
     # faults
-    (but("fault: lost_reply", "fault: lost_replies"), "6:13: no fault is called 'lost_replies': did you mean 'lost_reply'?"),
+    (but("fault: lost_reply", "fault: lost_replies"), "6:6: no fault is called 'lost_replies': did you mean 'lost_reply'?"),
     (but("calls: [1]", "calls: [0]"), "calls"),
     (but("calls: [1]", "calls: one"), "calls"),
     (but("calls: [1]", "calls: [1], chance: 0"), "chance"),
-    (but("calls: [1]", "chance: 2"), "6:49: chance of lost_reply on refund is 2"),
+    (but("calls: [1]", "chance: 2"), "6:41: chance of lost_reply on refund is 2"),
     (but("calls: [1]", "chance: nearly"), "chance of lost_reply on refund is 'nearly'"),
     (but("calls: [1]", "chanc: 0.5"), "lost_reply has no parameter 'chanc': did you mean 'chance'?"),
     (but("calls: [1]", "delay_s: 3"), "lost_reply has no parameter 'delay_s': it has none"),
@@ -261,14 +261,14 @@ CASES: list[tuple[str | bytes, str]] = [
     (but("  - {fault: lost_reply", "  - {fault: lost_reply, target: refund}\n  - {fault: lost_reply"), "'lost_reply on refund' stands here twice"),
     (but("fault: lost_reply, target: refund, calls: [1]", "fault: latency, target: refund, delay_s: 2s"), "delay_s of latency is '2s': it should be a number"),
     (but("fault: lost_reply, target: refund, calls: [1]", "fault: latency, target: refund, delay_s: -1"), "delay_s of latency is -1"),
-    (but("calls: [1]", "chance: {from: 1}"), "6:49: chance of lost_reply: a value that each trial draws is {from: 1, to: 5} or {choices: [1, 5]}"),
+    (but("calls: [1]", "chance: {from: 1}"), "6:41: chance of lost_reply: a value that each trial draws is {from: 1, to: 5} or {choices: [1, 5]}"),
     (but("calls: [1]", "chance: {from: 0.5, to: 0.1}"), "its range is from 0.5 to 0.1: it should be from a number to a larger one"),
     (but("calls: [1]", "chance: {from: a, to: b}"), "its range is from 'a' to 'b'"),
-    (but("calls: [1]", "chance: {from: 0.5, to: 2}"), "6:49: chance of lost_reply on refund is 2"),
+    (but("calls: [1]", "chance: {from: 0.5, to: 2}"), "6:41: chance of lost_reply on refund is 2"),
     (but("calls: [1]", "chance: {choices: []}"), "its choices are []: they should be a list of values"),
     (but("calls: [1]", "chance: {choices: [0.1, x]}"), "chance of lost_reply on refund is 'x'"),
-    (but("calls: [1]", "name: {choices: [a, b]}"), "6:47: name of lost_reply: name is the same in all trials: give it one value"),
-    (also("chaos_level: 10.5"), "9:14: chaos_level is 10.5: it should be a number from 0 to 10"),
+    (but("calls: [1]", "name: {choices: [a, b]}"), "6:41: name of lost_reply: name is the same in all trials: give it one value"),
+    (also("chaos_level: 10.5"), "9:1: chaos_level is 10.5: it should be a number from 0 to 10"),
     (also("chaos_level: high"), "chaos_level is 'high': it should be a number"),
     (also("families: [weather]"), "families is 'weather': it should be network or tool"),
     (also("chaos_level: 1\nfamilies: [model]"), "model faults are of models, and models names none"),
@@ -276,34 +276,34 @@ CASES: list[tuple[str | bytes, str]] = [
     (also("variants: [{nam: a}]"), "'nam' is not known here: did you mean 'name'?"),
     (also("variants: [{name: a, faults: [{fault: nope, target: x}]}]"), "no fault is called 'nope'"),
     (also("variants: [{name: a, trails: 3}]"), "9:22: 'trails' is not known here: did you mean 'trials'?"),
-    (also("variants: [{name: a, trials: 0}]"), "9:30: trials is 0: it should be 1 or more"),
+    (also("variants: [{name: a, trials: 0}]"), "9:22: trials is 0: it should be 1 or more"),
     (also("variants: [{name: a, lost_repl.chance: 1}]"), "9:22: 'lost_repl.chance' is of no fault of this scenario: did you mean 'lost_reply'?"),
-    (also("variants: [{name: a, lost_reply.chance: 2}]"), "9:41: chance of lost_reply on refund is 2"),
-    (also("variants: [{name: ''}]"), "9:19: name is '': it should be a short name"),
+    (also("variants: [{name: a, lost_reply.chance: 2}]"), "9:22: chance of lost_reply on refund is 2"),
+    (also("variants: [{name: ''}]"), "9:13: name is '': it should be a short name"),
     (also("variants: [{seed: 3}]"), "9:12: name is missing"),
     (also("variants: [3]"), "9:12: variants is 3: it should be a mapping with a name"),
-    (also("variants: 3"), "9:11: variants should be a list of mappings, or a mapping of lists of values"),
-    (also("variants: {seed: 3}"), "9:18: seed is 3: in variants it should be a list of values"),
+    (also("variants: 3"), "9:1: variants should be a list of mappings, or a mapping of lists of values"),
+    (also("variants: {seed: 3}"), "9:12: seed is 3: in variants it should be a list of values"),
     (also("variants: {seed: []}"), "seed is []: in variants it should be a list of values"),
-    (also("variants: {seed: [1, 1]}"), "9:18: seed has a value twice"),
+    (also("variants: {seed: [1, 1]}"), "9:12: seed has a value twice"),
     (also("variants: {seed: [1, x]}"), "9:22: seed is 'x': it should be a whole number"),
     (also("variants: {sed: [1]}"), "9:12: 'sed' is not known here: did you mean 'seed'?"),
     (also("variants: {lost_reply.chanc: [0.5]}"), "lost_reply has no parameter 'chanc': did you mean 'chance'?"),
     (also(f"variants: {{seed: {list(range(40))}, trials: {list(range(1, 41))}}}"), "9:1: these are 1600 variants: 1000 at most"),
     # budget and objectives
-    (also("budget: 3"), "9:9: budget is 3: it should be a mapping"),
-    (also("budget: {}"), "9:9: a budget has tokens, dollars, calls or seconds, as in budget: {tokens: 20000}"),
+    (also("budget: 3"), "9:1: budget is 3: it should be a mapping"),
+    (also("budget: {}"), "9:1: a budget has tokens, dollars, calls or seconds, as in budget: {tokens: 20000}"),
     (also("budget: {token: 3}"), "9:10: 'token' is not known here: did you mean 'tokens'?"),
-    (also("budget: {calls: 0}"), "9:17: calls is 0: it should be 1 or more"),
-    (also("budget: {seconds: soon}"), "9:19: seconds is 'soon': it should be a duration"),
-    (also("budget: {calls: 3, mode: firm}"), "9:26: mode is 'firm': it should be hard or soft"),
-    (also("budget: {dollars: 0}"), "9:19: dollars is 0: it should be more than 0"),
+    (also("budget: {calls: 0}"), "9:10: calls is 0: it should be 1 or more"),
+    (also("budget: {seconds: soon}"), "9:10: seconds is 'soon': it should be a duration"),
+    (also("budget: {calls: 3, mode: firm}"), "9:20: mode is 'firm': it should be hard or soft"),
+    (also("budget: {dollars: 0}"), "9:10: dollars is 0: it should be more than 0"),
     (also("budget: {tokens: 5}"), "9:10: only models use tokens, and services has none"),
-    (also("slo: {share: 1}"), "9:6: slo is {'share': 1}: it should be a list"),
+    (also("slo: {share: 1}"), "9:1: slo is {'share': 1}: it should be a list"),
     (also("slo: [{shar: 1}]"), "9:8: 'shar' is not known here: did you mean 'share'?"),
     (also("slo: [{tool: refund}]"), "9:7: share is missing"),
-    (also("slo: [{share: 99}]"), "9:15: share is 99: it should be 1 or less"),
-    (also("slo: [{share: 0.9, within: quick}]"), "9:28: within is 'quick': it should be a duration"),
+    (also("slo: [{share: 99}]"), "9:8: share is 99: it should be 1 or less"),
+    (also("slo: [{share: 0.9, within: quick}]"), "9:20: within is 'quick': it should be a duration"),
     # assertions
     (but("- max_calls: 3", "- max_cals: 3"), "8:5: no assertion is called 'max_cals': did you mean 'max_calls'?"),
     (but("- max_calls: 3", "- {max_calls: 3, not_called: x}"), "an assertion is a name, or one name with its parameters"),
@@ -326,28 +326,28 @@ SHOP = "def refund(order): ...\n\ndef answer(prompt): return refund(17)\n"
 LATE = "{fault: latency, target: refund, delay_s: 1}"
 AT_ONCE: list[tuple[str, list[str]]] = [
     # of types, or of what only whole values tell
-    (also("trials: x").replace("name: refund", "name: ''"), ["1:7: name is", "9:9: trials is"]),
+    (also("trials: x").replace("name: refund", "name: ''"), ["1:1: name is", "9:1: trials is"]),
     (but("max_calls", "nope").replace("agent:", "fresh: shop:answer\nagent:"), ["both agent and fresh", "9:5: no assertion"]),
     (
         but("lost_reply", "nope").replace("max_calls", "nope").replace("agent:", "fresh: shop:answer\nagent:"),
         ["both agent and fresh", "no fault is called", "no assertion is called"],
     ),
-    (also("trials: x").replace("lost_reply", "nope"), ["9:9: trials"]),
+    (also("trials: x").replace("lost_reply", "nope"), ["9:1: trials"]),
     (but("target: refund", "target: 3").replace("calls: [1]", "calls: [0]"), ["target is 3"]),
-    (but("fault: lost_reply, target: refund", "fault: nope, target: refnd"), ["6:13: no fault", "no tool is called 'refnd'"]),
+    (but("fault: lost_reply, target: refund", "fault: nope, target: refnd"), ["6:6: no fault", "no tool is called 'refnd'"]),
     (but("calls: [1]", "chance: 2, evry: 3"), ["no parameter 'evry'"]),
     (but("calls: [1]", "chance: {from: 1}, name: {choices: [a]}"), ["chance of lost_reply", "name of lost_reply"]),
     (but("calls: [1]}", f"after: a}}\n  - {LATE[:-1]}, name: late, after: b}}"), ["'lost_reply on refund' is after 'a'", "after 'b'"]),
     # and nothing that follows from another mistake
     (but("agent: shop:answer", "agnt: shop:answer"), ["2:1: 'agnt' is not known here: did you mean 'agent'?"]),
-    (but("agent: shop:answer", "agent: shop.answer"), ["2:8: agent is"]),
+    (but("agent: shop:answer", "agent: shop.answer"), ["2:1: agent is"]),
     (but("prompt:", "promt:"), ["4:1: 'promt' is not known"]),
     (but("tools: [shop:refund]", "tools: [refund]"), ["3:9: tools is 'refund'"]),
     (but("tools:", "tols:"), ["3:1: 'tols' is not known"]),
     (but("agent: shop:answer", "agent: {comand: [a]}"), ["command is missing", "'comand' is not known"]),
     (also("turns_max: 4\nuser: [{when: a}]"), ["say is missing"]),
     (but("prompt: Refund order 17.", "turns: [a, 3]").replace("calls: [1]", "on_turn: [2]"), ["turns is 3"]),
-    (but("calls: [1]}", f"after: late}}\n  - {LATE.replace('latency', '5')}"), ["7:13: fault is 5"]),
+    (but("calls: [1]}", f"after: late}}\n  - {LATE.replace('latency', '5')}"), ["7:6: fault is 5"]),
     (also("services: {api.test: 3}\nmodels: [api.test]"), ["api.test is 3"]),
     (also("budget: {tokens: 5}\nservices: 3"), ["services is 3"]),
     (also("upstreams: {crm: 'http://127.0.0.1:1'}\nworld: real"), ["world is 'real'"]),
@@ -371,10 +371,10 @@ def test_of_many_mistakes_the_number_of_the_others_is_told(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('{"name": "x" 1}', "1:14: this is no JSON"), ('{"name": NaN}', "1:10: nan is no number"),
-        ('{"name": "x", "trials": 1e400}', "1:25: 1e400 is too large"), ("", "it is empty"), ('{"a": 1} {"b": 2}', "1:10: this is no JSON"),
+        ('{"name": "x" 1}', "1:14: this is no JSON"), ('{"name": NaN}', "a.chaos.json: nan is no number"),
+        ('{"name": "x", "trials": 1e400}', "a.chaos.json: inf is no number"), ("", "it is empty"), ('{"a": 1} {"b": 2}', "1:10: this is no JSON"),
         ("[" * 100_000, "it is nested more than 40 deep"), ("name: x", "1:1: this is no JSON"),
-        ("[" * 50 + "]" * 50, "1:41: it is nested more than 40 deep"), ('{"name": 1,\n "name": 2}', "2:2: 'name' stands"),
+        ("[" * 50 + "]" * 50, "it is nested more than 40 deep"), ('{"name": 1,\n "name": 2}', "'name' stands in one mapping twice"),
         (f"[1{', 1' * 50_000}]", "it has more than 50000 values"), (f"[{'9' * 5000}]", "this is no JSON: Exceeds"),
     ],
 )  # fmt: skip
@@ -426,12 +426,7 @@ def test_json_is_read_as_json_and_not_as_the_yaml_that_it_nearly_is() -> None:
     text = f'{{\n\t"a": "\\ud83d\\ude00 \\/",\n\t"{name}": [true, null, {{"b" : -0.5 }}], "c": {{}}, "d": [ ]\n}}'
     found = parse(text, "f.json", suffix=".json")
     assert found.data == json.loads(text)
-    assert (
-        str(found.error((name, 2, "b"), "no")) == f"f.json: {name[:80]}: no"
-    )  # of what is no YAML there are no places
-    found = parse('{\n\t"a": [true, {"b" : -0.5 }], "c": {}\n}', "f.json", suffix=".json")
-    assert str(found.error(("a", 1, "b"), "no")) == "f.json:2:21: no"
-    assert str(found.error(("a", 1, "b"), "no", of_key=True)) == "f.json:2:15: no"
+    assert str(found.error((name, 2, "b"), "no")) == f"f.json: {name[:80]}: no"
 
 
 def test_texts_that_look_like_other_things_stay_texts() -> None:
@@ -439,11 +434,11 @@ def test_texts_that_look_like_other_things_stay_texts() -> None:
     assert data == {"a": "1:30", "b": "2026-01-01", "c": "017", "d": True, "e": 16, "f": None, "g": 1000, "h": "="}
 
 
-def test_the_place_of_a_key_and_of_a_value() -> None:
+def test_the_place_of_a_key_and_of_an_entry() -> None:
     found = parse("a:\n  - b: 1\n    c: 2\n", "f.yaml")
-    assert str(found.error(("a", 0, "c"), "no")) == "f.yaml:3:8: no"
-    assert str(found.error(("a", 0, "c"), "no", of_key=True)) == "f.yaml:3:5: no"
-    assert str(found.error(("a", 0, "c", "deeper", 7), "no")) == "f.yaml:3:8: no"
+    assert str(found.error(("a", 0, "c"), "no")) == "f.yaml:3:5: no"
+    assert str(found.error(("a", 0), "no")) == "f.yaml:2:5: no"
+    assert str(found.error(("a", 0, "c", "deeper", 7), "no")) == "f.yaml:3:5: no"
     assert str(located.Located("f.toml", {}).error(("a",), "no")) == "f.toml: no"
     assert str(located.Located("f.toml", {}).error(("a", 0, "b"), "no")) == "f.toml: a[0].b: no"
 
@@ -461,9 +456,9 @@ def test_a_changed_key_takes_the_place_of_the_one_that_excludes_it(tmp_path: Pat
 @pytest.mark.parametrize(
     ("fault", "said"),
     [
-        ("{fault: latency, target: crm.tset}", "8:30: no service is called 'crm.tset': did you mean 'crm.test'?"),
+        ("{fault: latency, target: crm.tset}", "8:22: no service is called 'crm.tset': did you mean 'crm.test'?"),
         ("{fault: latency, target: crm.test, on_turn: [5]}", "8:5: 'latency on crm.test' can never hit: "),
-        ("{fault: latency, target: crm.test, after: nope}", "8:47: 'latency on crm.test' is after 'nope', which is no"),
+        ("{fault: latency, target: crm.test, after: nope}", "8:40: 'latency on crm.test' is after 'nope', which is no"),
         ("{fault: latency, target: '*.test', on_turn: [2]}", ""),
     ],
 )

@@ -281,7 +281,7 @@ def test_all_files_of_a_folder_that_are_broken_are_told(here: Path, typed: Typed
         assert (code, out) == (2, "")
         assert err == typed("check", ".").err
         assert [line.partition(": ")[0] for line in err.splitlines()] == [
-            "refund.chaos.yaml:13:1", "second.chaos.yaml:13:1", "second.chaos.yaml:14:7",
+            "refund.chaos.yaml:13:1", "second.chaos.yaml:13:1", "second.chaos.yaml:14:1",
         ]  # fmt: skip
     assert typed.refused("test", "--set", "trials") == "--set trials should be a key and a value, as in trials=50\n"
 
@@ -434,8 +434,8 @@ def test_a_mapping_names_the_tools_as_in_python(tmp_path: Path) -> None:
     with pytest.raises(ScenarioErrors) as wrong:
         load(file)
     said = str(wrong.value).splitlines()
-    assert f"{file}:4:40: here:x cannot be imported: here.py has no 'x'" in said
-    assert f"{file}:5:38: no tool is called 'refnd': did you mean 'refund'?" in said
+    assert f"{file}:4:35: here:x cannot be imported: here.py has no 'x'" in said
+    assert f"{file}:5:30: no tool is called 'refnd': did you mean 'refund'?" in said
 
 
 def test_failures_that_differ_in_the_kind_of_5xx_alone_are_told_together(here: Path, typed: Typed) -> None:

@@ -115,9 +115,9 @@ TOOLS = "def refund(order): ...\n\ndef look(order): ...\n\ndef answer(prompt): .
     ("target", "said"),
     [
         ("refund", ""), ("look", ""), ("[refund, 'l*']", ""),
-        ("refnd", "a.chaos.yaml:7:30: no tool is called 'refnd': did you mean 'refund'?"),
-        ("answer", "a.chaos.yaml:7:30: no tool is called 'answer': known are look, refund"),
-        ("[look, 'get_*']", "a.chaos.yaml:7:30: no tool is called 'get_*': known are look, refund"),
+        ("refnd", "a.chaos.yaml:7:22: no tool is called 'refnd': did you mean 'refund'?"),
+        ("answer", "a.chaos.yaml:7:22: no tool is called 'answer': known are look, refund"),
+        ("[look, 'get_*']", "a.chaos.yaml:7:22: no tool is called 'get_*': known are look, refund"),
     ],
 )  # fmt: skip
 def test_a_fault_at_a_tool_that_there_is_not_is_told_without_running_it(

@@ -25,7 +25,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
 from itertools import accumulate
-from statistics import NormalDist, fmean, median
+from statistics import NormalDist, fmean
 from typing import NamedTuple, TypeVar
 
 H = TypeVar("H", bound=Hashable)
@@ -245,19 +245,6 @@ def mean_interval(values: Sequence[float], groups: Sequence[Hashable] | None = N
     square = math.fsum(group_sum * group_sum for group_sum in sums.values()) * units / (units - 1)
     half = student_t((1 - CONFIDENCE) / 2, units - 1) * math.sqrt(square) / len(values)
     return Interval(max(min(values), mean - half), min(max(values), mean + half))
-
-
-def median_interval(values: Sequence[float]) -> Estimate:
-    """The median of values (one at least) with its interval by their order, which holds for any distribution. It has no
-    bounds below six values."""
-    ranked, size = sorted(values), len(values)
-    cut, ways, all_ways = 0, 1, 1
-    while all_ways * 40 <= 2**size:  # two tails of 2.5 % each
-        cut += 1
-        ways = ways * (size - cut + 1) // cut
-        all_ways += ways
-    interval = Interval(ranked[cut - 1], ranked[size - cut]) if cut else Interval(-math.inf, math.inf)
-    return Estimate(median(ranked), interval)
 
 
 @lru_cache(1024)

@@ -6,8 +6,7 @@ import math
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from chaoslab.analysis.measures.run_report import RunReport
 from chaoslab.config.settings import Settings, as_text, as_tuple
@@ -15,19 +14,11 @@ from chaoslab.reports._types import Artist, Axes, DataFrame, Figure
 from chaoslab.reports.charts._palette import Look
 from chaoslab.reports.text import shorten_apart
 
-if TYPE_CHECKING:
-    from matplotlib.layout_engine import LayoutEngine
-
 PAD_IN = 0.045
 """The free space around the texts, in inches."""
-GUESS = {"left": 0.19, "right": 0.97, "bottom": 0.16, "top": 0.85}
-"""The axes' place while their texts are measured, as shares of the figure. It is near the usual result, so that the
-numbers on the axes do not change afterwards."""
 TITLE = 0.012
 """The place of the title and of the note below it, from the left, as a share of the figure."""
-LEAST = 0.15
-"""The least width and height of the axes, as a share of the figure, whatever their texts need."""
-NOTE_WIDTH = 80
+NOTE_WIDTH = 72
 """The most characters in a line under the title: more do not fit beside long labels on the left."""
 LEGEND_WIDTH = 100
 """The most characters in a line of the legend."""
@@ -47,50 +38,13 @@ CROWD = 300
 """The number of points of one kind above which they are drawn smaller."""
 
 
-@cache
-def make_layout_engine() -> LayoutEngine:
-    """The layout of a figure with one pair of axes: measured once and placed once. It keeps nothing, so all figures
-    share one. matplotlib's constrained layout measures every text twice and solves a system of equations; a chart here
-    needs a margin on each side."""
-    from matplotlib.layout_engine import LayoutEngine
-
-    class OneAxes(LayoutEngine):
-        _adjust_compatible = True
-        _colorbar_gridspec = True
-
-        def execute(self, fig: Figure) -> None:
-            (axes,) = fig.axes
-            fig.subplots_adjust(**GUESS)
-            renderer = fig._get_renderer()  # type: ignore[attr-defined]  # as matplotlib's own layouts do
-            width, height = fig.bbox.size
-            pad = PAD_IN * fig.dpi
-            axes_box = axes.bbox
-            texts = axes.get_tightbbox(renderer, for_layout_only=True) or axes_box
-            titles = [fig._suptitle] if fig._suptitle else []  # type: ignore[attr-defined]
-            above = sum(title.get_window_extent(renderer).height + pad for title in titles)
-            below = sum(legend.get_window_extent(renderer).height + pad for legend in fig.legends)
-            left_px = axes_box.x0 - texts.x0 + pad
-            right = width - (texts.x1 - axes_box.x1) - pad
-            bottom = axes_box.y0 - texts.y0 + pad + below
-            top = height - (texts.y1 - axes_box.y1) - pad - above
-            fig.subplots_adjust(
-                left=left_px / width,
-                right=max(right, left_px + LEAST * width) / width,
-                bottom=bottom / height,
-                top=max(top, bottom + LEAST * height) / height,
-            )
-            axes_box = axes.bbox  # the note begins where the title does, not where long labels let the axes begin
-            axes._left_title.set_x((TITLE * width - axes_box.x0) / axes_box.width)  # type: ignore[attr-defined]
-
-    return OneAxes()
-
-
 def make_canvas(title: str, note: str = "", *, height_in: float = 4.2) -> tuple[Figure, Axes]:
     """An empty figure; `note` is the line under its title."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(8.4, height_in), layout=make_layout_engine())
-    figure.suptitle(title, x=TITLE, y=1 - PAD_IN / height_in, ha="left", fontsize=13, fontweight="bold")
+    figure = Figure(figsize=(8.4, height_in), layout="constrained")
+    figure.get_layout_engine().set(w_pad=PAD_IN, h_pad=2 * PAD_IN)  # type: ignore[union-attr, call-arg]
+    figure.suptitle(title, x=TITLE, ha="left", fontsize=13, fontweight="bold")
     axes = figure.add_subplot()
     # The strokes between the decades are drawn by _draw_minor_lines.
     axes.tick_params(which="minor", labelbottom=False, labelleft=False)
@@ -193,10 +147,14 @@ def draw_keys(
     height_in = figure.get_figheight() + higher_in
     if higher_in:
         figure.set_figheight(height_in)
-        # The title's place is a share of the height, which has changed.
-        figure._suptitle.set_y(1 - PAD_IN / height_in)  # type: ignore[attr-defined]
     figure.legend(
-        handles, labels, loc="lower center", ncols=columns, frameon=False, fontsize=9, borderaxespad=PAD_IN * 72 / 9
+        handles,
+        labels,
+        loc="outside lower center",
+        ncols=columns,
+        frameon=False,
+        fontsize=9,
+        borderaxespad=PAD_IN * 72 / 9,
     )
 
 
