@@ -404,7 +404,8 @@ def takes_arguments(arguments: Callable[P, A]) -> Callable[[Callable[[A], R]], C
             except TypeError as error:
                 unknown = next((keyword for keyword in kwargs if keyword not in signature.parameters), "")
                 near = find_closest(unknown, signature.parameters) if unknown else ""
-                raise TypeError(f"{name}() {error}{f'. {unknown!r}: did you mean {near!r}?' if near else ''}") from None
+                place = "" if repr(unknown) in str(error) else f" for {unknown!r}"
+                raise TypeError(f"{name}() {error}{f'. Did you mean {near!r}{place}?' if near else ''}") from None
             return function(arguments(*args, **kwargs))
 
         of_function = inspect.signature(function).return_annotation
