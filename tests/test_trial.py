@@ -28,7 +28,7 @@ from chaoslab.execution.agents import _calling as calling
 from chaoslab.execution.workers import WorkerLost
 from chaoslab.reports import show
 from chaoslab.reports.places import read_history
-from chaoslab.worlds.virtual.context import within
+from chaoslab.worlds.virtual.machine.context import within
 from tests.reports.fake_run import summary
 from tests.worlds.virtual.patch_parts import in_place
 

@@ -273,7 +273,7 @@ def carry_out(spec: LabSpec, folder: Path, *, quiet: bool = False) -> int:
     from chaoslab.execution.workers import WorkerLost
     from chaoslab.record.log import LogLost
     from chaoslab.reports.progress import WorkProgress
-    from chaoslab.worlds.virtual.context import Unsupported
+    from chaoslab.worlds.virtual.machine.context import Unsupported
 
     trials = spec.settings.trials_of(len(spec.prompts))
     jobs = spec.settings.jobs or (1 if trials <= FEW else os.cpu_count() or 1)

@@ -208,7 +208,7 @@ def _fail_in_one_line(*, run: bool = False) -> Iterator[None]:
     `run`: the trials run in it."""
     from chaoslab.base.registry import BrokenPlugin
     from chaoslab.core.fault import BrokenFault
-    from chaoslab.worlds.virtual.context import Unsupported
+    from chaoslab.worlds.virtual.machine.context import Unsupported
 
     of_run, of_arguments = (
         (BrokenFault, BrokenPlugin, Unsupported, OSError),

@@ -17,8 +17,8 @@ from typing import Any
 
 from greenlet import getcurrent
 
-from chaoslab.worlds.virtual.context import here
-from chaoslab.worlds.virtual.machine import Machine, VirtualThread, Waiter
+from chaoslab.worlds.virtual.machine.context import here
+from chaoslab.worlds.virtual.machine.machine import Machine, VirtualThread, Waiter
 
 RealLock, RealQueue = type(allocate_lock()), queue.SimpleQueue
 PATIENCE_S = 1.0
