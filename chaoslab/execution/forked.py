@@ -317,10 +317,10 @@ class Children:
 
     `limit_s`: the most seconds of real time for a trial; one that takes longer ends as hung, and the others go on in a
     new child. `ahead`: the most trials that a child has at once; with one job and 1 a trial begins only after the
-    result of the last was taken. `heard` surrounds each wait: an interrupt does no harm there, and results that have
-    come are still yielded before it is raised. `tell` is called with a line if a trial that killed its child is done
-    again. `kept`: the children go on with the next trials of the same work until `close`: to copy this process and to
-    open the work may take longer than a trial.
+    result of the last was taken. `heard` surrounds each wait: an interrupt does no harm there, and what came before has
+    been yielded. `tell` is called with a line if a trial that killed its child is done again. `kept`: the children go
+    on with the next trials of the same work until `close`: to copy this process and to open the work may take longer
+    than a trial.
     """
 
     jobs: int = 1
@@ -353,16 +353,11 @@ class Children:
                 if not tasks:
                     is_complete = True
                     return
-                try:
-                    self._receive(workers, wait=tasks[0].result is None)
-                except KeyboardInterrupt:
-                    while tasks and isinstance(result := tasks.popleft().result, ChunkResult):
-                        yield result
-                    raise
-                result = tasks[0].result
-                if isinstance(result, WorkerLost):
+                if (result := tasks[0].result) is None:
+                    self._receive(workers)
+                elif isinstance(result, WorkerLost):
                     raise result
-                if result is not None:
+                else:
                     tasks.popleft()
                     yield result
         finally:
@@ -394,17 +389,16 @@ class Children:
             worker.give(task)
             tasks.append(task)
 
-    def _receive(self, workers: list[_Worker[S, R]], *, wait: bool) -> None:
-        """Takes what has come of the trials, after a wait for the next if need be, and puts new children in the place
-        of those that died or took too long."""
+    def _receive(self, workers: list[_Worker[S, R]]) -> None:
+        """Waits for results and takes them, and puts new children in the place of those that died or took too long."""
         busy, poll = {worker.child.results_fd: worker for worker in workers if worker.tasks}, select.poll()
         for results_fd in busy:
             poll.register(results_fd, select.POLLIN)
-        timeout_s: float | None = None if wait else 0.0
-        if wait and self.limit_s is not None:
-            timeout_s = max(0.0, min(worker.seconds_left(self.limit_s) for worker in busy.values()))
+        timeout_ms = None
+        if self.limit_s is not None:
+            timeout_ms = max(0.0, min(worker.seconds_left(self.limit_s) for worker in busy.values())) * 1000
         with self.heard():
-            ready = poll.poll(None if timeout_s is None else timeout_s * 1000)
+            ready = poll.poll(timeout_ms)
         for results_fd, _ in ready:
             worker = busy.pop(results_fd)
             try:
