@@ -24,8 +24,8 @@ from function_seam import resident_kb
 from chaoslab.base.identity import digest, nth_trial
 from chaoslab.config import settings
 from chaoslab.config.topology import MODEL
+from chaoslab.execution.forked import make_executor
 from chaoslab.execution.spec import TrialSpec
-from chaoslab.execution.workers import executor
 from chaoslab.lab import _virtual_lab as lab
 from chaoslab.lab.launch import make_spec
 from chaoslab.record.log import MemoryLog
@@ -182,7 +182,7 @@ def mock_turn(mocked: Mocked, numbers: range, answers: list[tuple[dict[str, list
 def many(spec: lab.LabSpec, trials: int, jobs: int) -> tuple[float, float]:
     """Trials and virtual seconds a second of real time, all processes together, once each is warm."""
     warm, began, seconds = trials // 4, 0.0, 0.0
-    for number, each in enumerate(executor(jobs).map(spec, [TrialSpec(n) for n in range(trials)])):
+    for number, each in enumerate(make_executor(jobs).map(spec, [TrialSpec(n) for n in range(trials)])):
         if number == warm:
             began, seconds = time.perf_counter(), 0.0
         seconds += each.seconds
@@ -193,7 +193,7 @@ def many(spec: lab.LabSpec, trials: int, jobs: int) -> tuple[float, float]:
 def growth(spec: lab.LabSpec, trials: int) -> float:
     """The growth of a process's memory from the first tenth of the trials to the last trial, as a share."""
     early = 0
-    for number, _ in enumerate(executor(1).map(spec, (TrialSpec(n) for n in range(trials))), 1):
+    for number, _ in enumerate(make_executor(1).map(spec, (TrialSpec(n) for n in range(trials))), 1):
         if number == trials // 10:
             early = resident_kb()
     return resident_kb() / early - 1

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import chaoslab as lab
-from chaoslab.worlds.virtual.context import within
+from chaoslab.worlds.virtual.machine.context import within
 
 
 def charge(order: int) -> str:

@@ -14,7 +14,7 @@ from chaoslab.core.plan import Plan
 from chaoslab.execution import _validation as validation
 from chaoslab.execution.agents._case import AgentCase
 from chaoslab.execution.drawn import Drawn
-from chaoslab.execution.forked import AHEAD, Died, InChild, make_child_executor
+from chaoslab.execution.forked import AHEAD, Children, Died, make_executor
 from chaoslab.execution.options import RunOptions
 
 
@@ -92,9 +92,9 @@ def test_a_child_that_a_signal_of_the_user_s_ended_ends_its_parent(
 
 
 def test_where_order_matters_a_child_has_one_trial_at_once() -> None:
-    one, many = make_child_executor(1, 9.0, at_once=True), make_child_executor(1, 9.0, at_once=False)
-    assert isinstance(one, InChild)
-    assert isinstance(many, InChild)
+    one, many = make_executor(1, 9.0, at_once=True), make_executor(1, 9.0)
+    assert isinstance(one, Children)
+    assert isinstance(many, Children)
     assert (one.ahead, many.ahead, one.limit_s) == (1, AHEAD, 9.0)
     assert [*one.map(Squares(), range(3))] == [*many.map(Squares(), range(3))] == [0, 1, 4]
 

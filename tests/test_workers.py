@@ -1,35 +1,21 @@
 """Many units of work over processes: in order, each done for good whoever dies meanwhile, and nothing left behind."""
 
 import contextlib
-import multiprocessing
+import dataclasses
 import os
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
-from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from chaoslab.execution.forked import keep_executors
-from chaoslab.execution.workers import (
-    CHUNK_MAX,
-    InProcess,
-    KeptOpen,
-    NotPicklable,
-    Processes,
-    WorkerLost,
-    _default_method,
-    _Workers,
-)
+from chaoslab.execution.forked import AHEAD, Child, Children, keep_executors
+from chaoslab.execution.workers import InProcess, KeptOpen, WorkerLost
 from tests.squares import Squares
 from tests.waiting import HUNG_S, eventually
-
-METHODS = ("fork", "spawn", "forkserver")
 
 
 def come(true: Callable[[], bool], going: Callable[[], bool] = lambda: True) -> None:
@@ -52,10 +38,8 @@ def alive(pid: int) -> bool:
 @pytest.fixture
 def squares(tmp_path: Path) -> Iterator[Callable[..., Squares]]:
     """Work in a folder of its own, of whose processes none is left."""
-    before = set(threading.enumerate())
     yield lambda **how: Squares(tmp_path, **how)
     assert [pid for pid in Squares(tmp_path).processes() if pid != os.getpid() and alive(pid)] == []
-    assert [thread.name for thread in set(threading.enumerate()) - before if "Executor" in thread.name] == []
 
 
 Make = Callable[..., Squares]
@@ -147,17 +131,16 @@ def test_a_trial_that_ends_its_process_ends_no_other(squares: Make, how: str) ->
         assert list(alone.map(work, [4])) == [16]
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_results_come_in_order_from_other_processes(squares: Make, method: str) -> None:
+def test_results_come_in_order_from_other_processes(squares: Make) -> None:
     work = squares()
-    assert list(Processes(2, method=method).map(work, range(60))) == expected(60)
+    assert list(Children(2).map(work, range(60))) == expected(60)
     assert 1 <= len(work.processes()) <= 2
     assert os.getpid() not in work.processes()
 
 
 def test_a_later_result_waits_for_an_earlier_one(squares: Make) -> None:
     work = squares(waits=(0,))
-    done = Processes(2).map(work, range(8))  # spawned, since this process has a thread
+    done = Children(2).map(work, range(8))
     got: list[int] = []
     reader = threading.Thread(target=lambda: got.extend(done))
     reader.start()
@@ -171,42 +154,12 @@ def test_a_later_result_waits_for_an_earlier_one(squares: Make) -> None:
 def test_results_are_handed_on_and_not_heaped_up(squares: Make) -> None:
     """The number of results on the way is bounded by the jobs, however many trials there are."""
     work = squares()
-    done = Processes(2, method="fork").map(work, range(100_000))
-    for _ in range(CHUNK_MAX):
+    done = Children(2).map(work, range(100_000))
+    for _ in range(AHEAD):
         next(done)
-    come(lambda: work.begun(5 * CHUNK_MAX) == 1)
+    come(lambda: work.begun(2 * AHEAD) == 1)
     done.close()
-    assert len(list(work.folder.glob("unit.*"))) <= CHUNK_MAX * 10
-
-
-@pytest.fixture
-def given(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, Future[Any]]]:
-    """The size of each chunk that was given to a worker, and what comes of it."""
-    noted: list[tuple[int, Future[Any]]] = []
-    give = _Workers.give
-
-    def giving(workers: Any, chunk: Any) -> Any:
-        noted.append((len(chunk), future := give(workers, chunk)))
-        return future
-
-    monkeypatch.setattr(_Workers, "give", giving)
-    return noted
-
-
-def test_out_at_any_time_are_four_chunks_for_each_job(squares: Make, given: list[tuple[int, Future[Any]]]) -> None:
-    done = Processes(2, method="fork").map(squares(), range(100_000))
-    next(done)
-    assert [size for size, _ in given] == [CHUNK_MAX] * 8
-    done.close()
-
-
-@pytest.mark.parametrize(("threads", "can", "method"), [(1, True, "fork"), (2, True, "spawn"), (1, False, "spawn")])
-def test_processes_are_forked_where_that_can_be_and_no_other_thread_would_be_left_behind(
-    threads: int, can: bool, method: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(threading, "active_count", lambda: threads)
-    monkeypatch.setattr(multiprocessing, "get_all_start_methods", lambda: ["spawn", *["fork"] * can])
-    assert _default_method() == method
+    assert len(list(work.folder.glob("unit.*"))) <= AHEAD * 5
 
 
 def test_an_interrupt_in_one_process_is_heard_between_two_units(squares: Make) -> None:
@@ -224,29 +177,16 @@ def test_an_interrupt_in_one_process_is_heard_between_two_units(squares: Make) -
     assert (got, work.begun(2)) == (expected(2), 0)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_a_unit_that_kills_its_worker_once_is_done_again(squares: Make, method: str) -> None:
+def test_a_unit_that_kills_its_worker_once_is_done_again_and_no_other(squares: Make) -> None:
     work, told = squares(unlucky=(13,)), list[str]()
-    assert list(Processes(2, method=method, tell=told.append).map(work, range(40))) == expected(40)
-    assert len(told) == 1
-    assert told[0].startswith("a worker died: ")
-    assert told[0].endswith(" are done again, one at a time")
-    assert work.begun(13) == 2
-
-
-def test_who_gives_work_to_dead_workers_learns_it_from_what_comes_of_it_alone(squares: Make) -> None:
-    masked = signal.pthread_sigmask(signal.SIG_BLOCK, ())
-    with _Workers(squares(deadly=(0,)), 1, "fork") as workers:
-        for unit in (0, 1):
-            assert isinstance(workers.give([unit]).exception(HUNG_S), BrokenProcessPool)
-            assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == masked
-        workers.end()
-        assert workers.give([2]).result(HUNG_S).done == [4]
+    assert list(Children(2, tell=told.append).map(work, range(40))) == expected(40)
+    assert told == ["a worker died (exit code 9): 13 is done again"]
+    assert [number for number in range(40) if work.begun(number) != 1] == [13]
 
 
 def test_a_worker_that_somebody_killed_takes_no_unit_with_it(squares: Make) -> None:
     work, told = squares(waits=(3,)), list[str]()
-    done, got = Processes(2, tell=told.append).map(work, range(40)), list[int]()
+    done, got = Children(2, tell=told.append).map(work, range(40)), list[int]()
     reader = threading.Thread(target=lambda: got.extend(done))
     reader.start()
     come(lambda: len(work.processes("waiting")) == 1, reader.is_alive)
@@ -259,18 +199,17 @@ def test_a_worker_that_somebody_killed_takes_no_unit_with_it(squares: Make) -> N
 
 def test_the_unit_that_always_kills_is_named_and_what_came_before_it_is_handed_on(squares: Make) -> None:
     work, told, got = squares(deadly=(17,)), list[str](), list[int]()
-    with pytest.raises(WorkerLost, match=r"^17 kills the process that does it, 2 times in 2$"):
-        got.extend(Processes(2, method="fork", tell=told.append).map(work, range(40)))
+    with pytest.raises(WorkerLost, match=r"^17 kills the process that does it, 2 times in 2 \(exit code 9\)$"):
+        got.extend(Children(2, tell=told.append).map(work, range(40)))
     assert got == expected(17)
-    assert len(told) == 1
-    assert work.begun(17) == 3  # among others, and then twice alone
+    assert (len(told), work.begun(17)) == (1, 2)
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_what_a_unit_raises_comes_through_as_itself(squares: Make, jobs: int, error: type[BaseException]) -> None:
     got: list[int] = []
-    does = InProcess() if jobs == 1 else Processes(jobs, method="fork")
+    does = InProcess() if jobs == 1 else Children(jobs)
     with pytest.raises(error, match="21") as raised:
         got.extend(does.map(squares(faulty=(21,), error=error), range(40)))
     assert got == expected(21)
@@ -282,84 +221,80 @@ def test_what_cannot_travel_comes_through_in_words_and_is_no_dead_worker(squares
     told: list[str] = []
     work = squares(faulty=(2,), strange=True)
     with pytest.raises(RuntimeError, match="Strange: status 2"):
-        list(Processes(2, method="fork", tell=told.append).map(work, range(8)))
+        list(Children(2, tell=told.append).map(work, range(8)))
     assert told == []
     assert work.begun(2) == 1
 
 
 def test_what_keeps_the_work_from_opening_comes_through_too(squares: Make) -> None:
     with pytest.raises(LookupError, match="closed today"):
-        list(Processes(2, method="fork").map(squares(shut=True), range(8)))
-
-
-@pytest.mark.parametrize("method", ["spawn", "forkserver"])
-def test_what_other_processes_cannot_be_given_is_said_and_nothing_is_started(method: str) -> None:
-    class Local:
-        named = Squares.named
-        opened = Squares.opened
-
-    with pytest.raises(NotPicklable, match=r"<locals>\.Local.*top level of a module.*jobs=1"):
-        list(Processes(2, method=method).map(Local(), range(8)))
-    assert multiprocessing.active_children() == []
-
-
-def test_what_they_do_not_find_is_said_too_and_nobody_is_taken_for_dead(tmp_path: Path) -> None:
-    """As from a notebook, whose functions are in no file."""
-    script = (
-        "import contextlib, os\n"
-        "from chaoslab.execution.workers import Processes\n"
-        "class Work:\n"
-        "    def opened(self): return contextlib.nullcontext(abs)\n"
-        "told = []\n"
-        "try: list(Processes(2, method='spawn', tell=told.append).map(Work(), range(8)))\n"
-        "except TypeError as error: print(type(error).__name__, told, error)\n"
-    )
-    ended = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert ended.stdout.startswith("NotPicklable [] "), ended
-    assert "attribute 'Work'" in ended.stdout
-    assert ended.stderr == ""
+        list(Children(2).map(squares(shut=True), range(8)))
 
 
 def test_a_worker_that_is_ended_in_the_middle_of_what_it_sends_holds_nobody_up(tmp_path: Path) -> None:
     script = (
         "import contextlib\n"
-        "from chaoslab.execution.workers import Processes\n"
+        "from chaoslab.execution.forked import Children\n"
         "def do(number):\n"
         "    if number == 0: raise LookupError('first' * 400_000)\n"
         "    return b'x' * 4_000_000\n"
         "class Work:\n"
         "    def opened(self): return contextlib.nullcontext(do)\n"
-        "try: list(Processes(2, method='fork', chunk_max=1).map(Work(), range(8)))\n"
+        "try: list(Children(2).map(Work(), range(8)))\n"
         "except LookupError: print('told')\n"
     )
     ended = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=HUNG_S)
     assert (ended.stdout, ended.stderr) == ("told\n", "")
 
 
-def test_an_interrupt_lets_what_is_done_through_and_ends_the_rest(
-    squares: Make, given: list[tuple[int, Future[Any]]]
-) -> None:
-    work, got, waits = squares(waits=(39,)), list[int](), list[int]()
+def test_an_interrupt_at_a_wait_comes_behind_what_has_come_and_ends_the_rest(squares: Make) -> None:
+    work, got = squares(), list[int]()
 
     @contextlib.contextmanager
     def heard() -> Iterator[None]:
-        waits.append(1)
-        if len(waits) == 2:
-            come(lambda: sum(future.done() for _, future in given) == 7)  # the last of eight chunks waits
-            raise KeyboardInterrupt
         yield
+        if got:
+            raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        got.extend(Processes(2, method="fork", heard=heard).map(work, range(40)))
-    assert got == expected(35)
+        got.extend(Children(2, heard=heard).map(work, range(1000)))
+    assert got == expected(len(got))
+    assert work.begun(999) == 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Large:
+    """Work whose units and results fill a pipe."""
+
+    def named(self, _: bytes) -> str:
+        return "a large one"
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[Callable[[bytes], bytes]]:
+        yield lambda spec: spec * 10
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_child_that_is_handed_much_and_sends_much_is_not_waited_for_while_it_waits(jobs: int) -> None:
+    assert list(Children(jobs, 9.0).map(Large(), [b"x" * 4000] * 200)) == [b"x" * 40_000] * 200
+
+
+def test_a_child_ends_with_its_parent_though_a_younger_one_stays(squares: Make) -> None:
+    """A copy of the parent's end of its pipe would keep it."""
+    with Child(squares().opened) as elder, Child(squares().opened) as younger:
+        elder.give(3)
+        younger.give(4)
+        assert [(*child.result()[0].of_it(),) for child in (elder, younger)] == [(9,), (16,)]
+        held = {os.readlink(f"/proc/{younger._pid}/fd/{end}") for end in os.listdir(f"/proc/{younger._pid}/fd")}
+        assert not held & {os.readlink(f"/proc/self/fd/{end}") for end in elder._own_ends}
 
 
 def test_workers_end_with_a_parent_that_was_killed(squares: Make) -> None:
     work = squares(waits=(0, 10))
     program = (
         "import sys; from pathlib import Path; from tests.squares import Squares; from "
-        "chaoslab.execution.workers import Processes; "
-        "list(Processes(2, method='fork').map(Squares(Path(sys.argv[1]), waits=(0, 10)), range(20)))"
+        "chaoslab.execution.forked import Children; "
+        "list(Children(2).map(Squares(Path(sys.argv[1]), waits=(0, 10)), range(20)))"
     )
     folders = os.pathsep.join((str(Path(__file__).parents[1]), *sys.path))
     parent = subprocess.Popen(

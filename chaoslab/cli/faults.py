@@ -64,7 +64,7 @@ def _check(options: argparse.Namespace, names: list[str]) -> int:
     """The exit code is 1 if a fault was not delivered, or not at the rate that was configured."""
     from chaoslab.analysis.measures.delivery import DeliveryCounts
     from chaoslab.execution import delivery
-    from chaoslab.execution.workers import executor
+    from chaoslab.execution.forked import make_executor
     from chaoslab.reports import fault_check
 
     cells = delivery.plan_cells(names, calls=options.calls or delivery.CALLS, seed=options.seed)
@@ -72,8 +72,7 @@ def _check(options: argparse.Namespace, names: list[str]) -> int:
     if not silent:
         print(fault_check.render_head(delivery.CHANCES), flush=True)
     counts: list[DeliveryCounts] = []
-    # Cells of one fault in one piece of work, so that its row is printed at once.
-    results = executor(options.jobs, chunk_max=len(delivery.CHANCES)).map(delivery.Check(), cells)
+    results = make_executor(options.jobs).map(delivery.Check(), cells)
     for _, results_of_fault in groupby(results, lambda result: (result.cell.fault, result.cell.seam)):
         group = list(results_of_fault)
         counts += group

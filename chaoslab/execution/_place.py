@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from chaoslab.base.clock import system
 from chaoslab.base.dice import Dice
 from chaoslab.seams.functions.seam import Turns
-from chaoslab.worlds.virtual.context import own_line
+from chaoslab.worlds.virtual.machine.context import own_line
 
 Again = Callable[[], Callable[[], Any] | None]
 """Gives the work of the next process, or None."""

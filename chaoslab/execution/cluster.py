@@ -18,7 +18,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Future, wait
 from concurrent.futures import Executor as Pool
 from contextlib import ExitStack, closing, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,16 +27,13 @@ from typing import Any, TypeVar
 from chaoslab.base import extras, files
 from chaoslab.base.clock import system
 from chaoslab.base.jsonable import describe_error
-from chaoslab.execution.forked import AHEAD as IN_HAND
-from chaoslab.execution.forked import InChild
+from chaoslab.execution.forked import Children
 from chaoslab.execution.spec import Work
 from chaoslab.execution.workers import (
-    CHUNK_MAX,
     ChunkResult,
     TellNews,
     WorkerLost,
     pack_work,
-    run_chunk,
     unpack_work,
     use_executor,
     with_traceback_note,
@@ -81,7 +78,7 @@ class NoCluster(ValueError):
 @dataclass(frozen=True)
 class OnPool:
     """An executor on a pool with `width` workers. `paths`: tells, when work is given out, where it looks for modules
-    first. `heard`: see `Processes`. `limit_s`: the most seconds of real time for a trial. `left`: the number of workers
+    first. `heard`: see `Children`. `limit_s`: the most seconds of real time for a trial. `left`: the number of workers
     that there are."""
 
     pool: Pool
@@ -183,55 +180,14 @@ class _PackedWork:
             sys.path[:] = before
 
 
-@dataclass(frozen=True)
-class _ChunkedWork:
-    """The work with several specs at once, whose results come as one."""
+class _ThreadState(threading.local):
+    """The child of a worker's thread, which goes on with the next batch of the same work."""
 
-    sent: _PackedWork
-
-    def named(self, specs: Sequence[Any]) -> str:
-        return _name_batch(self.sent, specs)
-
-    @contextmanager
-    def opened(self) -> Iterator[Callable[[Sequence[Any]], ChunkResult[Any]]]:
-        with self.sent.opened() as do:
-            yield lambda specs: run_chunk(do, specs)
+    def __init__(self) -> None:
+        self.children, self.sent = Children(kept=True), _PackedWork(b"", ())
 
 
-@dataclass
-class _OpenWork:
-    """Work that stays open in a child of this thread, from one batch to the next."""
-
-    sent: _PackedWork
-    limit_s: float | None
-    todo: deque[Sequence[Any]] = field(default_factory=deque)
-
-    def __post_init__(self) -> None:
-        self._done = InChild(self.limit_s, AHEAD).each(_ChunkedWork(self.sent), self._coming())
-
-    def _coming(self) -> Iterator[Sequence[Any] | None]:
-        while True:
-            yield self.todo.popleft() if self.todo else None
-
-    def do(self, batch: Sequence[Any]) -> Generator[ChunkResult[Any], None, None]:
-        """The results as they come from the child: they are unpickled where they are taken. None is asked for behind
-        an error."""
-        self.todo.extend(batch[n : n + CHUNK_MAX] for n in range(0, len(batch), CHUNK_MAX))
-        for n in range(0, len(batch), CHUNK_MAX):
-            try:
-                (chunk_result,) = next(self._done).of_it()
-            except WorkerLost:  # one of the chunk killed the child or took too long: which is seen one at a time
-                self.todo.clear()
-                self.__post_init__()
-                yield from InChild(self.limit_s, IN_HAND).each(self.sent, batch[n:])
-                return
-            yield chunk_result
-
-    def end(self) -> None:
-        self._done.close()
-
-
-_thread_local = threading.local()
+_thread_state = _ThreadState()
 
 
 def _resolve_path(path: str) -> str:
@@ -246,23 +202,18 @@ def _resolve_path(path: str) -> str:
 def _run_batch(sent: _PackedWork, batch: Sequence[Any], limit_s: float | None) -> tuple[list[ChunkResult[Any]], float]:
     """The results of a batch, and the seconds that they took."""
     began_s, chunk_results = system.monotonic(), list[ChunkResult[Any]]()
-    open_work: _OpenWork | None = getattr(_thread_local, "standing", None)
+    state = _thread_state
+    state.children.limit_s = limit_s
+    if state.sent != sent:  # what came is equal, and another object each time
+        state.sent = sent
     try:
-        if open_work is None or open_work.sent != sent:
-            if open_work is not None:
-                open_work.end()
-            open_work = _thread_local.standing = _OpenWork(sent, limit_s)
-        with closing(open_work.do(batch)) as coming:
+        with closing(state.children.each(state.sent, batch)) as coming:
             for chunk_result in coming:
                 chunk_results.append(chunk_result)
                 if chunk_result.error is not None:
                     break
     except BaseException as error:  # noqa: BLE001 - it is raised again where the results are taken
-        _thread_local.standing = None
-        return [*chunk_results, ChunkResult.of([], with_traceback_note(error))], system.monotonic() - began_s
-    if chunk_results[-1].error is not None:
-        open_work.end()
-        _thread_local.standing = None
+        chunk_results.append(ChunkResult.of([], with_traceback_note(error)))
     return chunk_results, system.monotonic() - began_s
 
 

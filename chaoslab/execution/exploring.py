@@ -22,11 +22,11 @@ from chaoslab.core.plan import Injection, Plan
 from chaoslab.execution._checked import RunTargets, build_spec
 from chaoslab.execution.agents._case import AgentResult
 from chaoslab.execution.drawn import Drawn, Redrawn
-from chaoslab.execution.forked import keep_executors, make_child_executor
+from chaoslab.execution.forked import keep_executors, make_executor
 from chaoslab.execution.options import RunArguments
 from chaoslab.execution.spec import Executor, TrialSpec
 from chaoslab.execution.trial import Trial, make_trial, run_baseline_twin
-from chaoslab.execution.workers import InProcess, KeptOpen, executor
+from chaoslab.execution.workers import InProcess, KeptOpen
 from chaoslab.record.history import History
 from chaoslab.search import causes
 from chaoslab.search.probes import find_applicable
@@ -303,7 +303,7 @@ def open_session(
         raise ValueError("a budget in dollars counts over a whole run, and the trials of a search have no order")
     limit_s = spec.limit_s
     # A run with isolate= makes a child for each trial by itself.
-    alone = make_child_executor(1, limit_s, at_once=False) if in_child and not spec.options.isolate else executor(1)
+    alone = make_executor(1, limit_s if in_child and not spec.options.isolate else None)
     within_s = limit_s if in_child and (jobs > 1 or not spec.options.isolate) else None
     with ExitStack() as stack:
         name_secrets(spec.options.secret_names or ())

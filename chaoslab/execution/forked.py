@@ -1,6 +1,6 @@
-"""Trials in a child process, which is a copy of this one. An end of the child is no end of this process, and a trial
-that does not end is ended from here. The stack of one that crashed is read through a pipe: a handler of the signal in C
-writes it."""
+"""Trials in child processes, which are copies of this one, and their results in order. An end of a child is no end of
+this process, and a trial that does not end is ended from here. The stack of one that crashed is read through a pipe: a
+handler of the signal in C writes it."""
 
 import faulthandler
 import importlib
@@ -13,25 +13,23 @@ import struct
 import sys
 import warnings
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby, islice
+from operator import length_hint
 from pathlib import Path
 from typing import Any, Generic, NoReturn, TypeVar
 
+from chaoslab.base.clock import system
 from chaoslab.base.interrupts import SIGNALS, check_late
 from chaoslab.execution.spec import Executor, Work
 from chaoslab.execution.workers import (
-    TRIES,
     ChunkResult,
     InProcess,
-    KeptWorkers,
-    Processes,
     TellNews,
     WorkerLost,
     child_executor,
-    executor,
     with_traceback_note,
 )
 
@@ -39,11 +37,22 @@ STATM = Path("/proc/self/statm")
 """The memory of this process, in pages; the first number is the size of its addresses."""
 S = TypeVar("S")
 R = TypeVar("R")
+Message = tuple[ChunkResult[R], Sequence[str]]
+"""A result, with the modules that were imported for it."""
 OpenWork = Callable[[], AbstractContextManager[Callable[[S], R]]]
 HEAD = struct.Struct("!Q")
 """Stands before each result on its way: the number of bytes that follow."""
 AHEAD = 64
 """The trials that a child is handed at once, so that it need not wait for the process that writes them down."""
+UNREAD_MAX = 16 << 10
+"""The bytes of trials after which a child is given no more until it sends a result. A pipe takes at least 64 KiB: one
+that is full would hold up this process, and so the child, whose results it has to take."""
+TRIES = 2
+"""The number of times that a trial of several processes may kill its own. One alone has one try: it may act on the real
+world."""
+_PARENT_ENDS = set[int]()
+"""The ends of pipes that this process has of all its children. A further child closes its copies, which would keep its
+siblings from ending with this process."""
 
 
 def can_fork() -> bool:
@@ -77,10 +86,13 @@ class Child(Generic[S, R]):
         # Both streams were flushed first: the child would write its copy of the buffers once more.
         self._stack = Stack()
         asked_end, self._requests_fd = os.pipe()
-        self._came, came_end = os.pipe()
+        self.results_fd, came_end = os.pipe()
         # Nobody writes into it: the system signals the child when this process, its only holder, is gone.
         lifeline, self._held = os.pipe()
-        self._got = bytearray()
+        self._received, self._results = bytearray(), deque[Message[R]]()
+        self.unread, self._sizes = 0, deque[int]()
+        _PARENT_ENDS.update(own_ends := (self._requests_fd, self.results_fd, self._held))
+        self._own_ends = own_ends
         # Blocked until the child has handlers of its own: this process's would run in the copy.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         try:
@@ -88,8 +100,9 @@ class Child(Generic[S, R]):
                 warnings.simplefilter("ignore", DeprecationWarning)
                 self._pid = os.fork()
             if self._pid == 0:
-                for end in (self._requests_fd, self._came, self._held):
+                for end in _PARENT_ENDS:
                     os.close(end)
+                _PARENT_ENDS.clear()
                 _serve(opened, asked_end, came_end, lifeline, self._stack)
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
@@ -97,31 +110,48 @@ class Child(Generic[S, R]):
             os.close(end)
         self._stack.of_child()
         self._poll = select.poll()
-        self._poll.register(self._came, select.POLLIN)
+        self._poll.register(self.results_fd, select.POLLIN)
 
     def give(self, spec: S) -> None:
         with suppress(BrokenPipeError):  # `result` tells why
-            os.write(self._requests_fd, pickle.dumps(spec))
+            packed = pickle.dumps(spec)
+            self._sizes.append(len(packed))
+            self.unread += len(packed)
+            os.write(self._requests_fd, packed)
 
-    def result(self, limit_s: float | None = None) -> tuple[ChunkResult[R], Iterable[str]]:
+    def result(self, limit_s: float | None = None) -> Message[R]:
         """The next result, with the modules that were imported for it. `limit_s`: the most seconds of real time that it
         may take from now on. Raises TooLong: it took longer. Died: the child is gone. Both end it."""
-        while True:
-            if len(self._got) >= HEAD.size:
-                end = HEAD.size + HEAD.unpack_from(self._got)[0]
-                if len(self._got) >= end:
-                    message: tuple[ChunkResult[R], Iterable[str]] = pickle.loads(self._got[HEAD.size : end])
-                    del self._got[:end]
-                    return message
-            if not self._poll.poll(None if limit_s is None else limit_s * 1000):
-                # SIGABRT and not SIGKILL: its handler in C writes the stack that the message tells.
-                os.kill(self._pid, signal.SIGABRT)
-                raise TooLong(f"it had not ended after {limit_s:g} s of real time{self._stack.places()}")
-            received = os.read(self._came, 1 << 20)
-            if not received:
-                places = self._stack.places()
-                raise Died(self._reap(), places)
-            self._got += received
+        while not self._results:
+            if limit_s is not None and not self._poll.poll(limit_s * 1000):
+                raise self.stop(limit_s)
+            self._results += self.receive()
+        return self._results.popleft()
+
+    def receive(self) -> Iterator[Message[R]]:
+        """The results that are whole after one more read, which waits if there is nothing. Raises Died: the child is
+        gone."""
+        received = os.read(self.results_fd, 1 << 20)
+        if not received:
+            places = self._stack.places()
+            raise Died(self._reap(), places)
+        self._received += received
+        while len(self._received) >= HEAD.size:
+            end = HEAD.size + HEAD.unpack_from(self._received)[0]
+            if len(self._received) < end:
+                return
+            message: Message[R] = pickle.loads(self._received[HEAD.size : end])
+            del self._received[:end]
+            self.unread -= self._sizes.popleft()
+            yield message
+
+    def stop(self, limit_s: float) -> TooLong:
+        """Ends the child, whose trial took longer, and returns the error with its stack."""
+        # SIGABRT and not SIGKILL: its handler in C writes the stack that the message tells.
+        os.kill(self._pid, signal.SIGABRT)
+        late = TooLong(f"it had not ended after {limit_s:g} s of real time{self._stack.places()}")
+        self.end()
+        return late
 
     def end(self) -> None:
         """Ends the child at once."""
@@ -135,8 +165,9 @@ class Child(Generic[S, R]):
             return 0
         pid, self._pid = self._pid, 0
         _, status = os.waitpid(pid, 0)
-        for end in (self._requests_fd, self._came, self._held):
+        for end in self._own_ends:
             os.close(end)
+        _PARENT_ENDS.difference_update(self._own_ends)
         self._stack.close()
         return status
 
@@ -208,19 +239,98 @@ def wrap_in_child(
     return call
 
 
-@dataclass(frozen=True)
-class InChild:
-    """An executor in one child process.
+@dataclass
+class _Task(Generic[S, R]):
+    """A trial that was given out, and what came of it. `deaths`: the number of children that it has killed."""
+
+    spec: S
+    result: ChunkResult[R] | WorkerLost | None = None
+    deaths: int = 0
+
+
+class _Worker(Generic[S, R]):
+    """A child with the trials that it has in hand. It does them in order, so the first is the one that kills it."""
+
+    def __init__(self, work: Work[S, R]) -> None:
+        self._work, self.tasks = work, deque[_Task[S, R]]()
+        self.child = Child(work.opened)
+        self._began_s = 0.0
+
+    @property
+    def first(self) -> str:
+        """The name of the trial that it does."""
+        return self._work.named(self.tasks[0].spec)
+
+    def has_room(self, ahead: int) -> bool:
+        return len(self.tasks) < ahead and self.child.unread < UNREAD_MAX
+
+    def give(self, task: _Task[S, R]) -> None:
+        if not self.tasks:
+            self._began_s = system.monotonic()
+        self.tasks.append(task)
+        self.child.give(task.spec)
+
+    def receive(self) -> None:
+        """Takes the results that have come. Raises Died: the child is gone."""
+        for chunk_result, _ in self.child.receive():
+            self.tasks.popleft().result = chunk_result
+            self._began_s = system.monotonic()
+
+    def seconds_left(self, limit_s: float) -> float:
+        return self._began_s + limit_s - system.monotonic()
+
+    def stop(self, limit_s: float) -> bool:
+        """Ends the first trial, which takes too long, and goes on with it as one that hung, and with the others. False:
+        its spec cannot say so."""
+        task, late = self.tasks[0], self.child.stop(limit_s)
+        try:
+            task.spec = _mark_stopped(task.spec, late, self._work.named)
+        except WorkerLost as lost:
+            return self._give_up(lost)
+        return self._begin_again()
+
+    def replace_dead(self, died: Died, tries: int) -> bool:
+        """Goes on in a new child; False if the first trial has killed so many already."""
+        task = self.tasks[0]
+        task.deaths += 1
+        if task.deaths < tries:
+            return self._begin_again()
+        times = "" if tries == 1 else f", {tries} times in {tries}"
+        return self._give_up(WorkerLost(f"{self.first} kills the process that does it{times} ({died})"))
+
+    def _give_up(self, lost: WorkerLost) -> bool:
+        """Gives up the first trial, and those after it, whose results nobody takes then."""
+        self.tasks[0].result = lost
+        self.tasks.clear()
+        return False
+
+    def _begin_again(self) -> bool:
+        self.child, self._began_s = Child(self._work.opened), system.monotonic()
+        for task in self.tasks:
+            self.child.give(task.spec)
+        return True
+
+
+@dataclass
+class Children:
+    """An executor in child processes. They are forked when there is work for them.
 
     `limit_s`: the most seconds of real time for a trial; one that takes longer ends as hung, and the others go on in a
-    new child. `ahead`: the trials that the child has at once; with 1 a trial begins only after the result of the last
-    was taken. `heard`: see `Processes`. `tries`: the times that a trial may kill a child.
+    new child. `ahead`: the most trials that a child has at once; with one job and 1 a trial begins only after the
+    result of the last was taken. `heard` surrounds each wait: an interrupt does no harm there, and what came before has
+    been yielded. `tell` is called with a line if a trial that killed its child is done again. `kept`: the children go
+    on with the next trials of the same work until `close`: to copy this process and to open the work may take longer
+    than a trial.
     """
 
+    jobs: int = 1
     limit_s: float | None = None
-    ahead: int = 1
+    ahead: int = AHEAD
     heard: TellNews = nullcontext
-    tries: int = 1
+    tell: Callable[[str], None] = lambda _: None
+    kept: bool = False
+    _work: object = field(default=None, init=False)
+    _idle: list[_Worker[Any, Any]] = field(default_factory=list, init=False)
 
     def map(self, work: Work[S, R], specs: Iterable[S]) -> Generator[R, None, None]:
         """See `Executor.map`. Raises WorkerLost, NotPicklable: as `each`."""
@@ -228,130 +338,115 @@ class InChild:
             for chunk_result in chunk_results:
                 yield from chunk_result.of_it()
 
-    def each(self, work: Work[S, R], specs: Iterable[S | None]) -> Generator[ChunkResult[R], None, None]:
-        """The results of `map` as the bytes that came, for whoever passes them on. A None in `specs` says that no more
-        are there for the moment. Raises WorkerLost: the child ended before the trial that the message names;
-        NotPicklable: a result cannot be sent from one process to another."""
-        coming, in_hand = iter(specs), deque[S]()
-        child: Child[S, R] | None = None
-        killed = 0
+    def each(self, work: Work[S, R], specs: Iterable[S]) -> Generator[ChunkResult[R], None, None]:
+        """The results of `map` as the bytes that came, for whoever passes them on. Of several jobs all specs are read
+        first. Raises WorkerLost: a trial, named in the message, kills its child; the results before it have been
+        yielded. NotPicklable: a result cannot be sent from one process to another."""
+        coming, tasks = iter(specs if self.jobs == 1 else [*specs]), deque[_Task[S, R]]()
+        if self._work is not work:
+            self.close()
+        workers, self._work, self._idle = self._idle, work, []
+        is_complete = False
         try:
             while True:
-                new_specs = [*_take_until_none(islice(coming, self.ahead - len(in_hand)))]
-                in_hand += new_specs
-                if not in_hand:
+                self._give(work, workers, coming, tasks)
+                if not tasks:
+                    is_complete = True
                     return
-                if child is None:
-                    child, new_specs = Child(work.opened), list(in_hand)
-                for spec in new_specs:
-                    child.give(spec)
-                try:
-                    with self.heard():
-                        chunk_result, _ = child.result(self.limit_s)
-                except TooLong as late:
-                    child.end()
-                    child, in_hand[0] = None, _mark_stopped(in_hand[0], late, work.named)
-                    continue
-                except Died as died:
-                    with self.heard():
-                        died.check()
-                    killed += 1
-                    if killed < self.tries:
-                        child = None
-                        continue
-                    times = "" if self.tries == 1 else f", {killed} times in {self.tries}"
-                    raise WorkerLost(
-                        f"{work.named(in_hand[0])} kills the process that does it{times} ({died})"
-                    ) from None
-                in_hand.popleft()
-                killed = 0
-                yield chunk_result
+                if (result := tasks[0].result) is None:
+                    self._receive(workers)
+                elif isinstance(result, WorkerLost):
+                    raise result
+                else:
+                    tasks.popleft()
+                    yield result
         finally:
-            if child is not None:
-                child.end()
+            # A call that is broken off ends them: nobody takes the rest of what they were given.
+            if is_complete and self.kept and self._work is work and not self._idle:
+                self._idle = workers
+            else:
+                for worker in workers:
+                    worker.child.end()
 
+    def _give(
+        self, work: Work[S, R], workers: list[_Worker[S, R]], coming: Iterator[S], tasks: deque[_Task[S, R]]
+    ) -> None:
+        """Gives out trials for as long as the children have room."""
+        ahead, several = self.ahead, self.jobs > 1
+        while len(tasks) < (self.ahead * self.jobs * 2 if several else ahead):
+            if several:  # fewer towards the end, so that no child has many when the others are done
+                ahead = max(1, min(self.ahead, length_hint(coming) // (self.jobs * 4)))
+            worker = min(workers, key=lambda worker: len(worker.tasks), default=None)
+            is_missing = worker is None or (worker.tasks and len(workers) < self.jobs)
+            if not is_missing and worker and not worker.has_room(ahead):
+                return
+            try:
+                task = _Task[S, R](next(coming))
+            except StopIteration:
+                return
+            if worker is None or is_missing:
+                workers.append(worker := _Worker(work))
+            worker.give(task)
+            tasks.append(task)
 
-class KeptChild:
-    """An executor in one child process, which goes on with the next trials of the same work until `close`: to copy this
-    process and to open the work may take longer than a trial. A call that is broken off ends it, since nobody takes the
-    rest of what it was given. `limit_s`: see `InChild`."""
-
-    def __init__(self, limit_s: float | None) -> None:
-        self._limit_s, self._todo = limit_s, deque[Any]()
-        self._work: object = None
-        self._done: Generator[ChunkResult[Any], None, None] | None = None
-
-    def map(self, work: Work[S, R], specs: Iterable[S]) -> Generator[R, None, None]:
-        """See `Executor.map`. Raises WorkerLost, NotPicklable: as `InChild.each`."""
-        if self._done is None or self._work is not work:
-            self.close()
-            self._work, self._done = work, InChild(self._limit_s, AHEAD).each(work, self._coming())
-        todo = [*specs]
-        self._todo += todo
-        remaining = len(todo)
-        try:
-            while remaining:
-                chunk_result = next(self._done)
-                remaining -= 1
-                yield from chunk_result.of_it()
-        finally:
-            if remaining:
-                self.close()
-
-    def _coming(self) -> Iterator[Any]:
-        while True:
-            yield self._todo.popleft() if self._todo else None
+    def _receive(self, workers: list[_Worker[S, R]]) -> None:
+        """Waits for results and takes them, and puts new children in the place of those that died or took too long."""
+        busy, poll = {worker.child.results_fd: worker for worker in workers if worker.tasks}, select.poll()
+        for results_fd in busy:
+            poll.register(results_fd, select.POLLIN)
+        timeout_ms = None
+        if self.limit_s is not None:
+            timeout_ms = max(0.0, min(worker.seconds_left(self.limit_s) for worker in busy.values())) * 1000
+        with self.heard():
+            ready = poll.poll(timeout_ms)
+        for results_fd, _ in ready:
+            worker = busy.pop(results_fd)
+            try:
+                worker.receive()
+            except Died as died:
+                with self.heard():
+                    died.check()
+                if worker.replace_dead(died, 1 if self.jobs == 1 else TRIES):
+                    self.tell(f"a worker died ({died}): {worker.first} is done again")
+                else:
+                    workers.remove(worker)
+        for worker in busy.values():  # they had sent nothing
+            if self.limit_s is not None and worker.seconds_left(self.limit_s) <= 0 and not worker.stop(self.limit_s):
+                workers.remove(worker)
 
     def close(self) -> None:
-        """Ends the child."""
-        self._work, generator, self._done = None, self._done, None
-        self._todo.clear()
-        if generator is not None:
-            generator.close()
+        """Ends the children."""
+        workers, self._idle, self._work = self._idle, [], None
+        for worker in workers:
+            worker.child.end()
 
 
-def _take_until_none(specs: Iterable[S | None]) -> Iterator[S]:
-    """The specs up to a None."""
-    for spec in specs:
-        if spec is None:
-            return
-        yield spec
-
-
-def make_child_executor(
-    jobs: int, limit_s: float, *, at_once: bool, heard: TellNews = nullcontext,
+def make_executor(
+    jobs: int, limit_s: float | None = None, *, at_once: bool = False, heard: TellNews = nullcontext,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Executor:  # fmt: skip
-    """The executor in so many child processes, or in this process where there is none. `at_once`: with one child a
-    trial begins only after the result of the last was taken, as it has to where a trial acts on the real world or
-    counts on those before it. `heard`, `tell`: see `Processes`."""
+    """The executor in so many child processes; with one job and no limit, or where no process can be forked, in this
+    process. Several are those of `use_executor`, within it. `limit_s`: the most seconds of real time for a trial.
+    `at_once`: with one child a trial begins only after the result of the last was taken, as it has to where a trial
+    acts on the real world or counts on those before it. `heard`, `tell`: see `Children`."""
     if jobs > 1 and (other_executor := child_executor(limit_s, heard)) is not None:
         return other_executor
-    if not can_fork():
-        return executor(jobs, tell=tell, heard=heard)
-    if jobs > 1:
-        return Processes(
-            jobs, tell=tell, heard=heard, limit_s=limit_s, alone=InChild(limit_s, heard=heard, tries=TRIES)
-        )
-    return InChild(limit_s, 1 if at_once else AHEAD, heard)
+    if not can_fork() or (jobs <= 1 and limit_s is None):
+        return InProcess(heard)
+    return Children(max(1, jobs), limit_s, 1 if at_once and jobs <= 1 else AHEAD, heard, tell)
 
 
 @contextmanager
 def keep_executors(jobs: int, limit_s: float | None) -> Iterator[tuple[Executor, Executor]]:
     """A context with an executor in so many processes, and one for a trial that nothing can run beside, whose processes
-    stay for the next call with the same work. `limit_s`: as in `make_child_executor`; None: with one job trials run
-    in this process."""
+    stay for the next call with the same work. `limit_s`: as in `make_executor`."""
     other_executor = child_executor(limit_s, nullcontext) if jobs > 1 else None
-    in_child = limit_s is not None and can_fork()
-    if jobs > 1 and other_executor is None:
-        single = InChild(limit_s, tries=TRIES) if in_child else None
-        with closing(KeptWorkers()) as kept_workers:
-            pool = Processes(jobs, limit_s=limit_s if in_child else None, alone=single, kept=kept_workers)
-            yield pool, pool
+    own_jobs = 1 if other_executor else jobs
+    if not can_fork() or (own_jobs == 1 and limit_s is None):
+        yield other_executor or InProcess(), InProcess()
         return
-    alone: Executor
-    with closing(KeptChild(limit_s)) if in_child else nullcontext(InProcess()) as alone:
-        yield other_executor or alone, alone
+    with closing(Children(own_jobs, limit_s, kept=True)) as pool:
+        yield other_executor or pool, pool
 
 
 def _mark_stopped(spec: S, late: TooLong, named: Callable[[S], str]) -> S:

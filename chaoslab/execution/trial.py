@@ -30,13 +30,12 @@ from chaoslab.execution.agents._case import AgentResult
 from chaoslab.execution.agents._run import AgentSpec
 from chaoslab.execution.agents._trial_record import STOPPED
 from chaoslab.execution.drawn import Around, Drawn, DrawnRun
-from chaoslab.execution.forked import make_child_executor
+from chaoslab.execution.forked import make_executor
 from chaoslab.execution.judging import Judge, add_opinions
 from chaoslab.execution.options import RunArguments, RunManyArguments, check_number, takes_arguments
 from chaoslab.execution.pipeline import run_trials, write_run
 from chaoslab.execution.spec import REAL_LIMIT_S, Executor, RunSpec, TrialSpec
 from chaoslab.execution.trials import Trials
-from chaoslab.execution.workers import executor
 from chaoslab.record.history import History
 from chaoslab.record.runs import Run
 from chaoslab.record.spoken import JudgeReply
@@ -308,7 +307,7 @@ def _run_all(
             f"real_limit_s is {spec.options.real_limit_s:g}: only a process of its own can be ended: give "
             "isolate='fork' too, or run it by `chaoslab test`"
         )
-    alone = make_child_executor(1, limit_s, at_once=at_once) if apart and not spec.options.isolate else executor(1)
+    alone = make_executor(1, limit_s if apart and not spec.options.isolate else None, at_once=at_once)
     with ExitStack() as stack:
         name_secrets(spec.options.secret_names or ())
         stack.enter_context(spec.prepared())  # forked workers inherit it
@@ -324,7 +323,7 @@ def _run_all(
         if jobs > 1:
             # Judged where it ran: else this process would read the events of all others.
             run = JudgedRun(run, lines=book is not None)
-        pool = alone if jobs == 1 else make_child_executor(jobs, limit_s, at_once=at_once) if apart else executor(jobs)
+        pool = alone if jobs == 1 else make_executor(jobs, limit_s if apart else None)
         trial_results = stack.enter_context(closing(run_trials(run, numbers, executor=pool, book=book)))
         for number, result in zip(numbers, trial_results, strict=True):
             plan = spec.plan if drawn is None else replace(spec.plan, injections=drawn(number).injections)

@@ -20,11 +20,10 @@ from chaoslab.core.limits import read_limits
 from chaoslab.core.plan import Injection, Plan
 from chaoslab.execution.drawn import Drawn, DrawnRun
 from chaoslab.execution.exploring import Subject
-from chaoslab.execution.forked import make_child_executor
+from chaoslab.execution.forked import make_executor
 from chaoslab.execution.pipeline import run_trials, write_run
 from chaoslab.execution.spec import RunSpec, TrialSpec
 from chaoslab.execution.trial import Trial
-from chaoslab.execution.workers import executor
 from chaoslab.lab._virtual_lab import LabResult, LabSpec, select_lasting
 from chaoslab.record.history import History
 from chaoslab.record.lines import parse_line
@@ -95,7 +94,7 @@ def run_lab_trials(
             folder = run_folder.folder
             book = stack.enter_context(write_run(run, len(numbers), folder, keep=keep))
         jobs = 1 if spec.sequential else jobs
-        pool = executor(jobs) if limit_s is None else make_child_executor(jobs, limit_s, at_once=spec.sequential)
+        pool = make_executor(jobs, limit_s, at_once=spec.sequential)
         for result in stack.enter_context(closing(run_trials(run, numbers, executor=pool, book=book))):
             trial_plan = spec.plan if drawn is None else replace(spec.plan, injections=drawn(result.number).injections)
             yield _make_trial(spec, result, trial_plan.without(result.off), twin, folder)

@@ -41,13 +41,14 @@ from chaoslab.record.runs import Run
 from chaoslab.seams.functions.seam import CALLS_MAX
 from chaoslab.seams.http.seam import HttpSeam
 from chaoslab.seams.services.app import Wsgi
-from chaoslab.worlds.virtual import context, serving
-from chaoslab.worlds.virtual.in_process_transport import InProcessTransports
-from chaoslab.worlds.virtual.lanes import VirtualLanes
-from chaoslab.worlds.virtual.machine import STARTS_S, Hung, Machine
-from chaoslab.worlds.virtual.network import Network
+from chaoslab.worlds.virtual.machine import context
+from chaoslab.worlds.virtual.machine.machine import STARTS_S, Hung, Machine
+from chaoslab.worlds.virtual.network import serving
+from chaoslab.worlds.virtual.network.in_process_transport import InProcessTransports
+from chaoslab.worlds.virtual.network.lanes import VirtualLanes
+from chaoslab.worlds.virtual.network.network import Network
+from chaoslab.worlds.virtual.network.recorded_targets import Hearing, Recording
 from chaoslab.worlds.virtual.patches import Patches
-from chaoslab.worlds.virtual.recorded_targets import Hearing, Recording
 from chaoslab.worlds.virtual.world import World
 
 endpoint.load()  # once, before this process is copied for its trials

@@ -30,12 +30,12 @@ def estimate_run(words: Sequence[str]) -> CostEstimate:
 
 
 def _estimate_virtual(chosen: Settings, prompts: Sequence[object], trials: int) -> CostEstimate:
-    from chaoslab.execution.forked import make_child_executor
+    from chaoslab.execution.forked import make_executor
     from chaoslab.execution.pipeline import run_trials
     from chaoslab.execution.spec import REAL_LIMIT_S
 
     spec = make_spec(replace(chosen, trials=min(trials, PILOT)), prompts)
-    pool = make_child_executor(1, REAL_LIMIT_S, at_once=spec.sequential)
+    pool = make_executor(1, REAL_LIMIT_S, at_once=spec.sequential)
     jobs = 1 if spec.sequential else chosen.jobs or (1 if trials <= FEW else os.cpu_count() or 1)
     with closing(run_trials(spec, min(trials, PILOT), executor=pool)) as trial_results:
         return CostEstimate.of("WORLD=virtual", trials, run_pilot(trial_results), real=False, jobs=jobs)

@@ -267,13 +267,13 @@ def carry_out(spec: LabSpec, folder: Path, *, quiet: bool = False) -> int:
     """Runs all trials and writes them to the folder; returns the exit code."""
     from chaoslab.base.interrupts import Interrupts
     from chaoslab.core.fault import BrokenFault
-    from chaoslab.execution.forked import make_child_executor
+    from chaoslab.execution.forked import make_executor
     from chaoslab.execution.pipeline import run_trials, write_run
     from chaoslab.execution.spec import REAL_LIMIT_S
     from chaoslab.execution.workers import WorkerLost
     from chaoslab.record.log import LogLost
     from chaoslab.reports.progress import WorkProgress
-    from chaoslab.worlds.virtual.context import Unsupported
+    from chaoslab.worlds.virtual.machine.context import Unsupported
 
     trials = spec.settings.trials_of(len(spec.prompts))
     jobs = spec.settings.jobs or (1 if trials <= FEW else os.cpu_count() or 1)
@@ -284,7 +284,7 @@ def carry_out(spec: LabSpec, folder: Path, *, quiet: bool = False) -> int:
         jobs = 1
     try:
         with Interrupts() as interrupts, WorkProgress(trials, quiet=quiet) as progress:
-            does = make_child_executor(
+            does = make_executor(
                 jobs, REAL_LIMIT_S, at_once=spec.sequential, tell=progress.say, heard=interrupts.interruptible
             )
             try:

@@ -22,8 +22,8 @@ from chaoslab.record.history import History
 from chaoslab.record.lines import Record, parse_line
 from chaoslab.record.log import BufferedEvent, lines_of
 from chaoslab.reports.replay import Replay, ReplayedTrial
-from chaoslab.worlds.virtual.context import Unsupported
-from chaoslab.worlds.virtual.recorded_targets import NO_REPLY
+from chaoslab.worlds.virtual.machine.context import Unsupported
+from chaoslab.worlds.virtual.network.recorded_targets import NO_REPLY
 
 if TYPE_CHECKING:
     from chaoslab.lab._virtual_lab import LabResult, LabSpec

@@ -37,7 +37,7 @@ from chaoslab.scenarios.command_agent import CommandAgent
 from chaoslab.scenarios.lab_agent import LAB, lab_agent
 from chaoslab.scenarios.located import ScenarioError
 from chaoslab.scenarios.scenario import BUDGET, Scenario
-from chaoslab.worlds.virtual.context import Unsupported
+from chaoslab.worlds.virtual.machine.context import Unsupported
 
 if TYPE_CHECKING:
     from chaoslab.scenarios.spec import CommandSpec

@@ -214,7 +214,7 @@ def _fail_in_one_line(*, run: bool = False) -> Iterator[None]:
     `run`: the trials run in it."""
     from chaoslab.base.registry import BrokenPlugin
     from chaoslab.core.fault import BrokenFault
-    from chaoslab.worlds.virtual.context import Unsupported
+    from chaoslab.worlds.virtual.machine.context import Unsupported
 
     # While trials run, an agent's own ValueError must not read as a wrong argument.
     of_run, of_arguments = (

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from chaoslab.worlds.virtual._sockets import VirtualSocket
-from chaoslab.worlds.virtual.context import world
-from chaoslab.worlds.virtual.network import NetworkEnd
+from chaoslab.worlds.virtual.network._context import world
+from chaoslab.worlds.virtual.network._sockets import VirtualSocket
+from chaoslab.worlds.virtual.network.network import NetworkEnd
 from tests.seams.lab_parts import Heard
 
 DEAF_S = 20.0

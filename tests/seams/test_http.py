@@ -18,7 +18,7 @@ from chaoslab.core.events import Event
 from chaoslab.core.exchange import Call, Failure, Observation, Reply
 from chaoslab.core.plan import Plan
 from chaoslab.record.history import History
-from chaoslab.worlds.virtual.in_process_transport import InProcessTransports
+from chaoslab.worlds.virtual.network.in_process_transport import InProcessTransports
 from tests.plan_parts import roll
 from tests.seams import virtual_parts
 from tests.seams.lab_parts import SERVERS, Bench, Heard, bench, said, site

@@ -21,12 +21,12 @@ from chaoslab.model.endpoint import create_app
 from chaoslab.record.history import History
 from chaoslab.seams.functions.seam import CALLS_MAX
 from chaoslab.seams.services.app import Wsgi
-from chaoslab.worlds.virtual.context import world
-from chaoslab.worlds.virtual.in_process_transport import InProcessTransports
-from chaoslab.worlds.virtual.machine import Hung
-from chaoslab.worlds.virtual.network import TRIP_S, WINDOW_BYTES
+from chaoslab.worlds.virtual.machine.machine import Hung
+from chaoslab.worlds.virtual.network._context import world
+from chaoslab.worlds.virtual.network.in_process_transport import InProcessTransports
+from chaoslab.worlds.virtual.network.network import TRIP_S, WINDOW_BYTES
+from chaoslab.worlds.virtual.network.serving import serve
 from chaoslab.worlds.virtual.patches import Patches
-from chaoslab.worlds.virtual.serving import serve
 from chaoslab.worlds.virtual.world import World
 from tests.seams.lab_parts import NOW
 from tests.seams.virtual_parts import bench

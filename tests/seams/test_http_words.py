@@ -26,8 +26,8 @@ from chaoslab.seams.http.tags import EXTENSION, ProbeTag, Target, TrialState, en
 from chaoslab.wire.control import FIRST, ManagerAnswer
 from chaoslab.wire.http1 import BODY_MAX
 from chaoslab.wire.lanes import LabDown
-from chaoslab.worlds.virtual.context import world
-from chaoslab.worlds.virtual.lanes import VirtualLanes
+from chaoslab.worlds.virtual.network._context import world
+from chaoslab.worlds.virtual.network.lanes import VirtualLanes
 from tests.seams.lab_parts import Heard, get, said
 from tests.seams.virtual_parts import Bench, bench, site, virtually
 from tests.worlds.virtual.patch_parts import in_place

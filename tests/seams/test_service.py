@@ -340,10 +340,10 @@ def heard(words: bytes, faults: Iterable[Any]) -> bytes:
     ],
 )
 def test_the_bytes_are_the_same_whether_faults_are_near_or_not(words: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    logging.getLogger("chaoslab.worlds.virtual.serving").setLevel(logging.CRITICAL)
+    logging.getLogger("chaoslab.worlds.virtual.network.serving").setLevel(logging.CRITICAL)
     watched = heard(words, [])
     near = heard(words, [lab.inject("latency", "shop", calls=[9]), lab.inject("wrong_value", "shop", chance=1e-9)])
-    monkeypatch.setattr("chaoslab.worlds.virtual._client_side.attempt_aside", lambda *_: None)
+    monkeypatch.setattr("chaoslab.worlds.virtual.network._client_side.attempt_aside", lambda *_: None)
     assert watched == near == heard(words, []) != b""
 
 
@@ -801,7 +801,7 @@ def test_a_stream_whose_reader_hangs_for_ever_has_met_its_fault() -> None:
 
 
 def test_a_service_that_fails_within_a_stream_closes_it_with_a_fault_near_or_not() -> None:
-    logging.getLogger("chaoslab.worlds.virtual.serving").setLevel(logging.CRITICAL)
+    logging.getLogger("chaoslab.worlds.virtual.network.serving").setLevel(logging.CRITICAL)
 
     def agent(_: str) -> str:
         try:
@@ -919,7 +919,7 @@ def test_a_client_that_sends_and_forgets_has_its_work_done_and_meets_nothing() -
 
 
 def test_a_reply_that_ends_too_soon_is_closed() -> None:
-    logging.getLogger("chaoslab.worlds.virtual.serving").setLevel(logging.CRITICAL)
+    logging.getLogger("chaoslab.worlds.virtual.network.serving").setLevel(logging.CRITICAL)
     _, trial = met_by(by_requests, ("GET", "/stumbles"))
     ((_, call),) = trial.history.of(CallFinished)
     assert (call.ok, call.error, call.status) == (False, "closed", 200)
@@ -1008,7 +1008,7 @@ def test_a_service_that_is_slow_by_itself_meets_the_clients_timeout_and_no_fault
     ("/broken", [lab.inject("latency", "shop")]),
 ])  # fmt: skip
 def test_an_error_of_the_services_own_stays_its_own(path: str, faults: list[Any]) -> None:
-    logging.getLogger("chaoslab.worlds.virtual.serving").setLevel(logging.CRITICAL)
+    logging.getLogger("chaoslab.worlds.virtual.network.serving").setLevel(logging.CRITICAL)
     (reply,), trial = outcomes(lambda: requests.post(f"http://shop{path}", json=ORDER, timeout=5), faults=faults)
     ((_, call),) = trial.history.of(CallFinished)
     assert (reply.status_code, call.ok, call.status) == (500, False, 500)

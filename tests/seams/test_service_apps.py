@@ -21,8 +21,8 @@ import requests
 import chaoslab as lab
 from chaoslab.core.events import CallStarted
 from chaoslab.seams.services.app import AppRequest, kind_of
-from chaoslab.worlds.virtual import asgi
-from chaoslab.worlds.virtual.context import Unsupported
+from chaoslab.worlds.virtual.machine.context import Unsupported
+from chaoslab.worlds.virtual.network import asgi
 from tests.worlds.virtual.patch_parts import in_place
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)
@@ -33,7 +33,7 @@ Message = dict[str, Any]
 @pytest.fixture
 def errors(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
     """The log of services' errors, which other tests silence."""
-    caplog.set_level(logging.ERROR, "chaoslab.worlds.virtual.serving")
+    caplog.set_level(logging.ERROR, "chaoslab.worlds.virtual.network.serving")
     return caplog
 
 

@@ -21,10 +21,10 @@ from chaoslab.record.runs import Run
 from chaoslab.seams.http.seam import HttpSeam
 from chaoslab.seams.http.tags import Target
 from chaoslab.wire.sending import TransportFactory
-from chaoslab.worlds.virtual.context import world
-from chaoslab.worlds.virtual.lanes import VirtualLanes
+from chaoslab.worlds.virtual.network._context import world
+from chaoslab.worlds.virtual.network.lanes import VirtualLanes
+from chaoslab.worlds.virtual.network.serving import serve
 from chaoslab.worlds.virtual.patches import Patches
-from chaoslab.worlds.virtual.serving import serve
 from chaoslab.worlds.virtual.world import World
 from tests.seams.lab_parts import NOW, Heard, get
 

@@ -19,8 +19,8 @@ from chaoslab.base.dice import Dice
 from chaoslab.core.pipe import Timed
 from chaoslab.wire.server.end import Attached
 from chaoslab.wire.toxics.latency import Latency
-from chaoslab.worlds.virtual.lanes import Lane
-from chaoslab.worlds.virtual.network import TRIP_S
+from chaoslab.worlds.virtual.network.lanes import Lane
+from chaoslab.worlds.virtual.network.network import TRIP_S
 from chaoslab.worlds.virtual.world import World
 from tests.wire.wire_parts import dial, echo, live, process, read_exactly, real, upstream
 

@@ -20,8 +20,8 @@ from chaoslab.base.dice import Dice
 from chaoslab.core.pipe import Pipeline, Signal, Timed
 from chaoslab.wire import toxics
 from chaoslab.wire.server.end import Attached
-from chaoslab.worlds.virtual.lanes import Lane
-from chaoslab.worlds.virtual.network import TRIP_S
+from chaoslab.worlds.virtual.network.lanes import Lane
+from chaoslab.worlds.virtual.network.network import TRIP_S
 from chaoslab.worlds.virtual.world import World
 from tests.wire.toxic_cases import SCRIPTS
 from tests.wire.toxic_differences import listed

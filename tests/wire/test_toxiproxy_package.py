@@ -261,6 +261,6 @@ def test_a_server_that_holds_something_else_than_was_asked_is_found_out(
 
 
 def test_the_lab_without_a_toxiproxy_to_ask_loads_neither_requests_nor_the_package() -> None:
-    modules = "chaoslab.wire.fault_lifecycle, chaoslab.wire.lane_names, chaoslab.worlds.virtual.lanes"
+    modules = "chaoslab.wire.fault_lifecycle, chaoslab.wire.lane_names, chaoslab.worlds.virtual.network.lanes"
     code = f"import sys, {modules}; sys.exit(bool({{'requests', 'toxiproxy', 'future'}} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -189,11 +189,11 @@ class AgentSpec(AgentCase):
 
     @contextmanager
     def _virtual(self) -> Iterator[tuple[Place, Hangs, Pairs]]:
-        from chaoslab.worlds.virtual.asgi import Remade, make_application
-        from chaoslab.worlds.virtual.elsewhere import Elsewhere
-        from chaoslab.worlds.virtual.machine import Hung
+        from chaoslab.worlds.virtual.machine.machine import Hung
+        from chaoslab.worlds.virtual.network.asgi import Remade, make_application
+        from chaoslab.worlds.virtual.network.elsewhere import Elsewhere
+        from chaoslab.worlds.virtual.network.serving import serve
         from chaoslab.worlds.virtual.patches import Patches
-        from chaoslab.worlds.virtual.serving import serve
         from chaoslab.worlds.virtual.world import World
 
         now = datetime.fromisoformat(self.now)

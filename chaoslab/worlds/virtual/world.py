@@ -20,13 +20,13 @@ from greenlet import getcurrent
 from chaoslab.base.clock import skew
 from chaoslab.base.dice import Dice
 from chaoslab.seams.functions.seam import CALLS_MAX
-from chaoslab.worlds.virtual._loop import VirtualLoop, settle_future
-from chaoslab.worlds.virtual._loop import settle_future as resolve
-from chaoslab.worlds.virtual._sockets import Sockets
-from chaoslab.worlds.virtual.context import ProcessEnded, Unsupported, within
-from chaoslab.worlds.virtual.elsewhere import Elsewhere
-from chaoslab.worlds.virtual.machine import STARTS_S, Hung, Killed, Machine, Waiter
-from chaoslab.worlds.virtual.network import TRIP_S, Address, Network
+from chaoslab.worlds.virtual.machine.context import ProcessEnded, Unsupported, within
+from chaoslab.worlds.virtual.machine.machine import STARTS_S, Hung, Killed, Machine, Waiter
+from chaoslab.worlds.virtual.network._loop import VirtualLoop, settle_future
+from chaoslab.worlds.virtual.network._loop import settle_future as resolve
+from chaoslab.worlds.virtual.network._sockets import Sockets
+from chaoslab.worlds.virtual.network.elsewhere import Elsewhere
+from chaoslab.worlds.virtual.network.network import TRIP_S, Address, Network
 from chaoslab.worlds.virtual.patches import chance, kept_locks
 
 

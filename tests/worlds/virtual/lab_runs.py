@@ -8,9 +8,10 @@ from typing import Any
 
 from chaoslab.base.dice import Dice
 from chaoslab.config.settings import Settings
+from chaoslab.execution.forked import Children
 from chaoslab.execution.pipeline import write_run as run_written
 from chaoslab.execution.spec import TrialSpec
-from chaoslab.execution.workers import InProcess, Processes
+from chaoslab.execution.workers import InProcess
 from chaoslab.lab._virtual_lab import LabResult, LabSpec
 from chaoslab.lab.launch import make_spec
 from chaoslab.record.log import BufferedEvent
@@ -36,12 +37,12 @@ def spec(settings: Mapping[str, str], asked: Sequence[Any] | None = None) -> Lab
     return make_spec(Settings().override({"WORLD": "virtual", **settings}), asked or prompts())
 
 
-def done(work: LabSpec, *, jobs: int = 1, method: str | None = None, shuffled: bool = False) -> list[LabResult]:
+def done(work: LabSpec, *, jobs: int = 1, shuffled: bool = False) -> list[LabResult]:
     """The outcome of each trial, in the order of their numbers. `shuffled`: done in another."""
     specs = [TrialSpec(number) for number in range(work.settings.trials_of(len(work.prompts)))]
     if shuffled:
         specs.sort(key=lambda spec: Dice("shuffled", spec.number).uniform())
-    does = InProcess() if jobs == 1 else Processes(jobs, method=method)
+    does = InProcess() if jobs == 1 else Children(jobs)
     return sorted(does.map(work, specs), key=lambda one: one.number)
 
 

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from chaoslab.seams.services.app import Wsgi
-from chaoslab.worlds.virtual.machine import STARTS_S
+from chaoslab.worlds.virtual.machine.machine import STARTS_S
+from chaoslab.worlds.virtual.network.serving import serve
 from chaoslab.worlds.virtual.patches import Patches
-from chaoslab.worlds.virtual.serving import serve
 from chaoslab.worlds.virtual.world import World
 from tests.told import Story, told_by
 

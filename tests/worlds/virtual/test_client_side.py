@@ -7,8 +7,8 @@ import pytest
 
 from chaoslab.core.fault import BrokenFault
 from chaoslab.seams.services.line import ClientEnd
-from chaoslab.worlds.virtual import _client_side as client_side
-from chaoslab.worlds.virtual._client_side import ClientSide
+from chaoslab.worlds.virtual.network import _client_side as client_side
+from chaoslab.worlds.virtual.network._client_side import ClientSide
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 CHUNKS = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n1\r\n!\r\n0\r\n\r\n"

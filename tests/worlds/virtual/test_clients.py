@@ -9,7 +9,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import aiohttp
 import httpx
@@ -18,11 +18,11 @@ import pytest
 import requests
 import urllib3
 
-from chaoslab.worlds.virtual._sockets import Poll, select
-from chaoslab.worlds.virtual.context import Unsupported
-from chaoslab.worlds.virtual.network import TRIP_S, NetworkEnd
+from chaoslab.worlds.virtual.machine.context import Unsupported
+from chaoslab.worlds.virtual.network._sockets import Poll, select
+from chaoslab.worlds.virtual.network.network import TRIP_S, NetworkEnd
+from chaoslab.worlds.virtual.network.serving import serve
 from chaoslab.worlds.virtual.patches import Patches
-from chaoslab.worlds.virtual.serving import serve
 from chaoslab.worlds.virtual.world import World
 from tests.worlds.virtual.machine_parts import a_world, answers, now, since
 from tests.worlds.virtual.patch_parts import in_place
@@ -272,9 +272,9 @@ def test_a_kept_connection_that_the_other_side_has_closed_is_not_used_again() ->
 
 
 def _world_of_here() -> World:
-    from chaoslab.worlds.virtual.context import world
+    from chaoslab.worlds.virtual.machine.context import world
 
-    return world()
+    return cast(World, world())
 
 
 def test_a_streamed_answer_arrives_line_by_line() -> None:

@@ -14,8 +14,8 @@ import pytest
 import time_machine
 
 from chaoslab.base.clock import system
-from chaoslab.worlds.virtual.context import Unsupported
-from chaoslab.worlds.virtual.machine import STARTS_S
+from chaoslab.worlds.virtual.machine.context import Unsupported
+from chaoslab.worlds.virtual.machine.machine import STARTS_S
 from chaoslab.worlds.virtual.patches import Patches, clocks
 from tests.worlds.virtual.patch_parts import NOW, named, run, take_out, world
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
-from chaoslab.worlds.virtual.context import here
+from chaoslab.worlds.virtual.machine.context import here
 from chaoslab.worlds.virtual.patches import Patches
 from tests.worlds.virtual.machine_parts import a_world
 

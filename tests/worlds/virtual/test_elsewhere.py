@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from chaoslab.worlds.virtual.context import Unsupported
-from chaoslab.worlds.virtual.elsewhere import Elsewhere
+from chaoslab.worlds.virtual.machine.context import Unsupported
+from chaoslab.worlds.virtual.network.elsewhere import Elsewhere
 
 
 def called_by(module: str, call: Callable[..., Any], *given: Any) -> Any:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab.worlds.virtual import _standstill as standstill
+from chaoslab.worlds.virtual.machine import _standstill as standstill
 from chaoslab.worlds.virtual.patches import Patches
 from tests.worlds.virtual.patch_parts import world
 

@@ -15,8 +15,8 @@ import httpx
 import pytest
 import requests
 
-from chaoslab.worlds.virtual.machine import Hung
-from chaoslab.worlds.virtual.network import NetworkEnd
+from chaoslab.worlds.virtual.machine.machine import Hung
+from chaoslab.worlds.virtual.network.network import NetworkEnd
 from chaoslab.worlds.virtual.patches import Patches
 from tests.worlds.virtual.machine_parts import a_world
 from tests.worlds.virtual.patch_parts import in_place
@@ -235,7 +235,7 @@ def test_who_asks_again_and_again_without_waiting_is_given_what_is_to_come() -> 
 
 
 def test_a_loop_that_turns_as_often_while_time_passes_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("chaoslab.worlds.virtual._standstill.TURNS_MAX", 100)
+    monkeypatch.setattr("chaoslab.worlds.virtual.machine._standstill.TURNS_MAX", 100)
 
     async def story() -> str:
         for _ in range(500):

@@ -16,7 +16,7 @@ import uuid_utils.compat
 from langchain_core.utils.uuid import uuid7 as uuid7_of_langchain
 from langgraph.checkpoint.base import id as checkpoint_id
 
-from chaoslab.worlds.virtual.context import here
+from chaoslab.worlds.virtual.machine.context import here
 from chaoslab.worlds.virtual.patches import Patches, ids
 from tests.worlds.virtual.patch_parts import NOW, run, take_out, world
 

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 import chaoslab as lab
-from chaoslab.worlds.virtual.context import Unsupported, here
-from chaoslab.worlds.virtual.machine import STARTS_S
+from chaoslab.worlds.virtual.machine.context import Unsupported, here
+from chaoslab.worlds.virtual.machine.machine import STARTS_S
 from chaoslab.worlds.virtual.patches import Patches
 from chaoslab.worlds.virtual.patches.import_hook import ImportHook
 from tests.worlds.virtual.patch_parts import world
@@ -168,7 +168,8 @@ def test_a_module_to_be_patched_loads_outside_of_the_world_and_any_other_in_it(
     monkeypatch.syspath_prepend(tmp_path)
     for name in ("loads_outside", "loads_within"):
         (tmp_path / f"{name}.py").write_text(
-            "from chaoslab.worlds.virtual.context import here\nFOUND = here.world, here.world and here.world.dice\n"
+            "from chaoslab.worlds.virtual.machine.context import here\n"
+            "FOUND = here.world, here.world and here.world.dice\n"
         )
     arrived: list[object] = []
     hook, own = ImportHook({"loads_outside"}, lambda: arrived.append(here.world)), world()

@@ -12,11 +12,11 @@ import pytest
 from chaoslab.core.exchange import Failure, Reply
 from chaoslab.seams.services.app import Wsgi
 from chaoslab.wire.sending import SocketFactory, TransportFactory, send
-from chaoslab.worlds.virtual import in_process_transport as virtual_ways
-from chaoslab.worlds.virtual import serving
-from chaoslab.worlds.virtual._app_answers import Broken
-from chaoslab.worlds.virtual.machine import STARTS_S, Machine
-from chaoslab.worlds.virtual.network import TRIP_S, WINDOW_BYTES
+from chaoslab.worlds.virtual.machine.machine import STARTS_S, Machine
+from chaoslab.worlds.virtual.network import in_process_transport as virtual_ways
+from chaoslab.worlds.virtual.network import serving
+from chaoslab.worlds.virtual.network._app_answers import Broken
+from chaoslab.worlds.virtual.network.network import TRIP_S, WINDOW_BYTES
 from chaoslab.worlds.virtual.patches import Patches
 from chaoslab.worlds.virtual.world import World
 from tests.worlds.virtual.patch_parts import in_place

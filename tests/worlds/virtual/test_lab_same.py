@@ -1,16 +1,21 @@
 """Same seed, same bytes: whatever process does a trial, after which others, side by side with which others."""
 
 import json
-import multiprocessing
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from chaoslab.execution.drawn import Around
+from chaoslab.execution.forked import Children
 from chaoslab.execution.spec import TrialSpec
-from chaoslab.execution.workers import InProcess, Processes
+from chaoslab.execution.workers import InProcess
 from chaoslab.lab._virtual_lab import LabResult, LabSpec
 from tests.cli_parts import environment
 from tests.worlds.virtual import lab_runs
@@ -68,17 +73,29 @@ def test_a_trial_alone_is_what_it_is_among_others(work: LabSpec, once: list[LabR
 
 
 def test_in_several_processes(work: LabSpec, expected: dict[str, bytes], tmp_path: Path) -> None:
-    same(lab_runs.written(tmp_path, work, lab_runs.done(work, jobs=4, method="fork", shuffled=True)), expected)
+    same(lab_runs.written(tmp_path, work, lab_runs.done(work, jobs=4, shuffled=True)), expected)
+
+
+@dataclass(frozen=True)
+class Noted(Around[LabSpec]):
+    """The run, with a mark for each process that does it."""
+
+    folder: Path
+
+    @contextmanager
+    def opened(self) -> Iterator[Callable[[TrialSpec], LabResult]]:
+        (self.folder / str(os.getpid())).touch()
+        with self.run.opened() as do:
+            yield do
 
 
 def test_when_a_worker_is_killed_in_between(work: LabSpec, expected: dict[str, bytes], tmp_path: Path) -> None:
     told: list[str] = []
-    multiprocessing.set_forkserver_preload(["tests.worlds.virtual.lab_runs", "chaoslab.agent.assembly"])
-    coming = Processes(2, "forkserver", told.append).map(work, [TrialSpec(number) for number in range(TRIALS)])
+    (tmp_path / "processes").mkdir()
+    noted = Noted(work, tmp_path / "processes")
+    coming = Children(2, tell=told.append).map(noted, [TrialSpec(number) for number in range(TRIALS)])
     found = [next(coming)]
-    victim = multiprocessing.active_children()[0]
-    victim.kill()
-    victim.join()
+    os.kill(int(min(noted.folder.iterdir()).name), signal.SIGKILL)
     found += coming
     assert len(told) == 1
     same(lab_runs.written(tmp_path, work, found), expected)

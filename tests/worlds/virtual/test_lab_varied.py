@@ -17,8 +17,9 @@ from chaoslab.core.inject import inject
 from chaoslab.core.limits import Limits
 from chaoslab.core.plan import Injection
 from chaoslab.execution.drawn import Drawn, DrawnRun
+from chaoslab.execution.forked import Children
 from chaoslab.execution.spec import TrialSpec
-from chaoslab.execution.workers import InProcess, Processes
+from chaoslab.execution.workers import InProcess
 from chaoslab.lab._virtual_lab import LabResult, LabSpec
 from tests.plugin_parts import installed
 from tests.worlds.virtual import lab_runs
@@ -127,7 +128,7 @@ def test_a_trial_whose_waits_are_its_own_has_a_twin_of_its_own() -> None:
         values = next(each.fields for each in one.kept if each.is_a(ValuesDrawn))["values"]
         assert values["after"] < started["twin_s"] < values["after"] + 1 < one.seconds + 1
         assert one.ok
-    assert [told(one) for one in Processes(2).map(run, [TrialSpec(number) for number in range(4)])] == [
+    assert [told(one) for one in Children(2).map(run, [TrialSpec(number) for number in range(4)])] == [
         *map(told, found)
     ]
 

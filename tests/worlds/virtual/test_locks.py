@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 from greenlet import GreenletExit
 
-from chaoslab.worlds.virtual import _locks as locks
-from chaoslab.worlds.virtual import _standstill as standstill
-from chaoslab.worlds.virtual._locks import Lock, ReLock
-from chaoslab.worlds.virtual.context import Unsupported
-from chaoslab.worlds.virtual.machine import Hung
+from chaoslab.worlds.virtual.machine import _locks as locks
+from chaoslab.worlds.virtual.machine import _standstill as standstill
+from chaoslab.worlds.virtual.machine._locks import Lock, ReLock
+from chaoslab.worlds.virtual.machine.context import Unsupported
+from chaoslab.worlds.virtual.machine.machine import Hung
 from tests.worlds.virtual.machine_parts import a_world, now
 from tests.worlds.virtual.patch_parts import in_place
 

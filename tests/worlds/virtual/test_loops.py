@@ -14,8 +14,8 @@ import anyio.to_thread
 import pytest
 import tenacity
 
-from chaoslab.worlds.virtual._loop import VirtualLoop
-from chaoslab.worlds.virtual.context import Unsupported
+from chaoslab.worlds.virtual.machine.context import Unsupported
+from chaoslab.worlds.virtual.network._loop import VirtualLoop
 from chaoslab.worlds.virtual.patches import Patches
 from tests.waiting import together
 from tests.worlds.virtual.machine_parts import a_world, now, tells, told

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from greenlet import GreenletExit, getcurrent, greenlet
 
-from chaoslab.worlds.virtual import _standstill as standstill
-from chaoslab.worlds.virtual.context import Unsupported
-from chaoslab.worlds.virtual.machine import STARTS_S, Hung, Machine, Waiter
+from chaoslab.worlds.virtual.machine import _standstill as standstill
+from chaoslab.worlds.virtual.machine.context import Unsupported
+from chaoslab.worlds.virtual.machine.machine import STARTS_S, Hung, Machine, Waiter
 from tests.told import told_by
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from chaoslab.worlds.virtual import _loop as loop
+from chaoslab.worlds.virtual.network import _loop as loop
 from tests.worlds.virtual.patch_parts import in_place, world
 
 stand_ins = pytest.fixture(scope="module", autouse=True)(in_place)

@@ -30,9 +30,9 @@ import time_machine
 
 from chaoslab.seams.functions import references
 from chaoslab.worlds.virtual import patches
-from chaoslab.worlds.virtual.context import Unsupported, here
-from chaoslab.worlds.virtual.context import within as in_world
-from chaoslab.worlds.virtual.machine import STARTS_S, Hung
+from chaoslab.worlds.virtual.machine.context import Unsupported, here
+from chaoslab.worlds.virtual.machine.context import within as in_world
+from chaoslab.worlds.virtual.machine.machine import STARTS_S, Hung
 from chaoslab.worlds.virtual.patches import Patch, Patches, clocks, computer, files, sockets, swap, threads
 from tests.worlds.virtual.patch_parts import NOW, world
 

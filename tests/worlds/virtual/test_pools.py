@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from chaoslab.worlds.virtual.context import Unsupported
+from chaoslab.worlds.virtual.machine.context import Unsupported
 from chaoslab.worlds.virtual.patches import Patches
 from tests.worlds.virtual.machine_parts import a_world, now, tells, told
 from tests.worlds.virtual.patch_parts import in_place

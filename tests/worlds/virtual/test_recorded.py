@@ -14,10 +14,10 @@ from chaoslab.core.events import AttemptRef, CallStarted, Replied
 from chaoslab.core.exchange import Failure
 from chaoslab.record.log import BufferedEvent
 from chaoslab.wire.sending import Transport, send
-from chaoslab.worlds.virtual.in_process_transport import InProcessTransports
+from chaoslab.worlds.virtual.network.in_process_transport import InProcessTransports
+from chaoslab.worlds.virtual.network.recorded_targets import FOR_EVER_S, NO_REPLY, Hearing, Recording
+from chaoslab.worlds.virtual.network.serving import serve
 from chaoslab.worlds.virtual.patches import Patches
-from chaoslab.worlds.virtual.recorded_targets import FOR_EVER_S, NO_REPLY, Hearing, Recording
-from chaoslab.worlds.virtual.serving import serve
 from chaoslab.worlds.virtual.world import World
 from tests.worlds.virtual.patch_parts import in_place
 

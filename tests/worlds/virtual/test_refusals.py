@@ -26,9 +26,9 @@ import httpx
 import pytest
 import uvloop
 
-from chaoslab.worlds.virtual.context import ProcessEnded, Unsupported
+from chaoslab.worlds.virtual.machine.context import ProcessEnded, Unsupported
+from chaoslab.worlds.virtual.network.serving import serve
 from chaoslab.worlds.virtual.patches import Patches, refusals
-from chaoslab.worlds.virtual.serving import serve
 from tests.worlds.virtual.patch_parts import named, run, take_out, world
 
 TRUE = ["true"]
@@ -369,7 +369,7 @@ def test_a_foreign_thread_that_touches_the_loop_ends_the_trial(foreign: Callable
 def test_a_foreign_thread_that_wakes_a_thread_of_the_world_ends_the_trial_though_it_was_over(
     foreign: Callable[[Callable[[], Any]], Any],
 ) -> None:
-    from chaoslab.worlds.virtual.machine import Waiter
+    from chaoslab.worlds.virtual.machine.machine import Waiter
 
     own = world()
 

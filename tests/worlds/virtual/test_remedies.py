@@ -34,10 +34,10 @@ import pytest
 import requests
 
 from chaoslab.worlds.virtual import patches as installed
-from chaoslab.worlds.virtual.context import Unsupported, within
-from chaoslab.worlds.virtual.network import TRIP_S
+from chaoslab.worlds.virtual.machine.context import Unsupported, within
+from chaoslab.worlds.virtual.network.network import TRIP_S
+from chaoslab.worlds.virtual.network.serving import serve
 from chaoslab.worlds.virtual.patches import Patch, Patches
-from chaoslab.worlds.virtual.serving import serve
 from tests.waiting import together
 from tests.worlds.virtual.machine_parts import a_world, answers, now
 
@@ -469,7 +469,7 @@ def test_all_that_these_stories_leave_alone_is_told_elsewhere() -> None:
     names = "gethostbyname gethostbyname_ex gethostbyaddr getnameinfo"
     elsewhere = {*names.split(), "setdefaulttimeout", "getdefaulttimeout"}
     known = {name for _, remedy in REMEDIES for name in remedy.split()} | elsewhere
-    from chaoslab.worlds.virtual import _locks as locks
+    from chaoslab.worlds.virtual.machine import _locks as locks
     from chaoslab.worlds.virtual.patches import set_order, sockets
     from chaoslab.worlds.virtual.patches import threads as of_threads
 

@@ -30,9 +30,9 @@ from chaoslab.analysis.verdict.table import Outcome
 from chaoslab.core.events import PromptAttempt, PromptFinished
 from chaoslab.execution.spec import TrialSpec
 from chaoslab.lab._virtual_lab import Lab
-from chaoslab.worlds.virtual import _standstill as standstill
-from chaoslab.worlds.virtual._standstill import Pace
-from chaoslab.worlds.virtual.machine import Hung
+from chaoslab.worlds.virtual.machine import _standstill as standstill
+from chaoslab.worlds.virtual.machine._standstill import Pace
+from chaoslab.worlds.virtual.machine.machine import Hung
 from tests.worlds.virtual import lab_runs
 from tests.worlds.virtual.machine_parts import a_world
 from tests.worlds.virtual.patch_parts import in_place

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from chaoslab.worlds.virtual.context import Unsupported
-from chaoslab.worlds.virtual.machine import STARTS_S, Hung
+from chaoslab.worlds.virtual.machine.context import Unsupported
+from chaoslab.worlds.virtual.machine.machine import STARTS_S, Hung
 from chaoslab.worlds.virtual.patches import Patches, threads
 from tests.worlds.virtual.machine_parts import a_world, now, tells, told
 from tests.worlds.virtual.patch_parts import in_place

@@ -8,9 +8,9 @@ from typing import Any
 import anyio
 import pytest
 
-from chaoslab.worlds.virtual.network import NetworkEnd
+from chaoslab.worlds.virtual.network.network import NetworkEnd
+from chaoslab.worlds.virtual.network.serving import serve
 from chaoslab.worlds.virtual.patches import Patches
-from chaoslab.worlds.virtual.serving import serve
 from chaoslab.worlds.virtual.world import World
 from tests.told import told_by
 from tests.worlds.virtual.machine_parts import a_world, answers

@@ -16,8 +16,8 @@ from chaoslab.execution.spec import TrialSpec
 from chaoslab.execution.workers import InProcess
 from chaoslab.lab._virtual_lab import Lab, LabSpec
 from chaoslab.record.history import History
-from chaoslab.worlds.virtual.context import Unsupported, here
-from chaoslab.worlds.virtual.machine import Hung
+from chaoslab.worlds.virtual.machine.context import Unsupported, here
+from chaoslab.worlds.virtual.machine.machine import Hung
 from tests.worlds.virtual import lab_runs
 
 CLEAN = {"TOXIC_PROB": "0", "ERROR_PROB": "0"}

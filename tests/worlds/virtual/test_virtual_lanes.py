@@ -22,9 +22,9 @@ from chaoslab.record.runs import Run
 from chaoslab.seams.http.tags import TrialState
 from chaoslab.wire.control import ManagerAnswer
 from chaoslab.wire.lanes import Health, LabDown
-from chaoslab.worlds.virtual.context import world
-from chaoslab.worlds.virtual.lanes import VirtualLanes
-from chaoslab.worlds.virtual.network import TRIP_S
+from chaoslab.worlds.virtual.network._context import world
+from chaoslab.worlds.virtual.network.lanes import VirtualLanes
+from chaoslab.worlds.virtual.network.network import TRIP_S
 from chaoslab.worlds.virtual.patches import Patches
 from chaoslab.worlds.virtual.world import World
 from tests.seams.lab_parts import Heard, said

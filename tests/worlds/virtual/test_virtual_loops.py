@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from chaoslab.worlds.virtual._loop import Future, Task, settle_future
-from chaoslab.worlds.virtual.context import Unsupported
-from chaoslab.worlds.virtual.network import NetworkEnd
+from chaoslab.worlds.virtual.machine.context import Unsupported
+from chaoslab.worlds.virtual.network._loop import Future, Task, settle_future
+from chaoslab.worlds.virtual.network.network import NetworkEnd
 from chaoslab.worlds.virtual.world import World
 from tests.worlds.virtual.patch_parts import in_place, named
 

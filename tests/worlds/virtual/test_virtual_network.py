@@ -12,11 +12,11 @@ from typing import Any, Protocol
 
 import pytest
 
-from chaoslab.worlds.virtual import _sockets as sockets
-from chaoslab.worlds.virtual._sockets import VirtualSocket
-from chaoslab.worlds.virtual.context import Unsupported
-from chaoslab.worlds.virtual.machine import STARTS_S
-from chaoslab.worlds.virtual.network import TRIP_S, WINDOW_BYTES, Network, NetworkEnd
+from chaoslab.worlds.virtual.machine.context import Unsupported
+from chaoslab.worlds.virtual.machine.machine import STARTS_S
+from chaoslab.worlds.virtual.network import _sockets as sockets
+from chaoslab.worlds.virtual.network._sockets import VirtualSocket
+from chaoslab.worlds.virtual.network.network import TRIP_S, WINDOW_BYTES, Network, NetworkEnd
 from chaoslab.worlds.virtual.world import World
 from tests.worlds.virtual.patch_parts import in_place
 

@@ -17,9 +17,9 @@ from waitress.server import create_server
 
 import chaoslab as lab
 from chaoslab.core.events import CallFinished
-from chaoslab.worlds.virtual._app_answers import answer_request
-from chaoslab.worlds.virtual._sockets import VirtualSocket
-from chaoslab.worlds.virtual.serving import serve
+from chaoslab.worlds.virtual.network._app_answers import answer_request
+from chaoslab.worlds.virtual.network._sockets import VirtualSocket
+from chaoslab.worlds.virtual.network.serving import serve
 from chaoslab.worlds.virtual.world import World
 
 SILENCE_S = 0.4
@@ -142,7 +142,7 @@ def ask(sock: Any, words: tuple[bytes, ...]) -> tuple[bytes, str]:
 @pytest.fixture(scope="module")
 def waitress() -> Iterator[int]:
     """The service under waitress; its port."""
-    for one in ("waitress", "chaoslab.worlds.virtual.serving"):
+    for one in ("waitress", "chaoslab.worlds.virtual.network.serving"):
         logging.getLogger(one).setLevel(logging.CRITICAL)
     server: Any = create_server(service, host="127.0.0.1", port=0, threads=4, ident=None)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from chaoslab.worlds.virtual._transport import VirtualTransport
+from chaoslab.worlds.virtual.network._transport import VirtualTransport
 from chaoslab.worlds.virtual.world import World
 from tests.worlds.virtual.patch_parts import in_place
 

@@ -9,7 +9,7 @@ import ssl
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from chaoslab.worlds.virtual.context import here
+from chaoslab.worlds.virtual.machine.context import here
 from chaoslab.worlds.virtual.patches import Patch
 
 real_load = ssl.SSLContext.load_verify_locations

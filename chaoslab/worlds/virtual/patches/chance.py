@@ -17,11 +17,11 @@ import tempfile
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, cast
 
-from chaoslab.worlds.virtual.context import here
+from chaoslab.worlds.virtual.machine.context import here
 from chaoslab.worlds.virtual.patches import Patch
 
 if TYPE_CHECKING:
-    from chaoslab.worlds.virtual.world import World
+    from chaoslab.worlds.virtual.machine.context import Computer
 
 NUMPY = "numpy.random.mtrand"
 LATER = (NUMPY,)
@@ -34,7 +34,7 @@ real_candidate_names: Callable[[], Any] = tempfile._get_candidate_names  # type:
 class WorldChance:
     """The chance of one world. `numbers` and `entropy` are separate, so that an additional id changes no jitter."""
 
-    def __init__(self, world: "World") -> None:
+    def __init__(self, world: "Computer") -> None:
         # Of run seed and trial: a twin, a pair in a comparison, a replay and each variation of a trial draw alike. The
         # labels are the run's and count as no chance, since frameworks name things by them.
         self._dice, self._labels = world.dice, world.labels
@@ -69,14 +69,14 @@ class WorldChance:
         return sequence
 
 
-def chance_of(world: "World") -> WorldChance:
+def chance_of(world: "Computer") -> WorldChance:
     chance = world.kept.get("chance")
     if chance is None:
         chance = world.kept["chance"] = WorldChance(world)
     return cast(WorldChance, chance)
 
 
-def has_drawn(world: "World") -> bool:
+def has_drawn(world: "Computer") -> bool:
     """True if a program of the world has drawn chance of its own."""
     chance: WorldChance | None = world.kept.get("chance")
     return chance is not None and chance.drew

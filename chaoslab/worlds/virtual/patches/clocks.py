@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from chaoslab.worlds.virtual.context import Unsupported, here
+from chaoslab.worlds.virtual.machine.context import Unsupported, here
 from chaoslab.worlds.virtual.patches import Patch
 
 real_sleep = time.sleep

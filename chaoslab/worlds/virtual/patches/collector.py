@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from chaoslab.worlds.virtual.context import within
+from chaoslab.worlds.virtual.machine.context import within
 from chaoslab.worlds.virtual.patches import Patch
 
 

@@ -7,7 +7,7 @@ import urllib.request
 from collections.abc import Iterable
 from typing import Any
 
-from chaoslab.worlds.virtual.context import here
+from chaoslab.worlds.virtual.machine.context import here
 from chaoslab.worlds.virtual.patches import Patch
 
 CPUS, NAME = 4, "localhost"

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable
 from typing import Any, cast
 
-from chaoslab.worlds.virtual.context import here
+from chaoslab.worlds.virtual.machine.context import here
 from chaoslab.worlds.virtual.patches import Patch
 
 try:

@@ -13,11 +13,11 @@ import uuid
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, cast
 
-from chaoslab.worlds.virtual.context import here
+from chaoslab.worlds.virtual.machine.context import here
 from chaoslab.worlds.virtual.patches import Patch, chance
 
 if TYPE_CHECKING:
-    from chaoslab.worlds.virtual.world import World
+    from chaoslab.worlds.virtual.machine.context import Computer
 
 real_uuid4 = uuid.uuid4
 RUST, CHECKPOINTS = "uuid_utils._uuid_utils", "langgraph.checkpoint.base.id"
@@ -43,7 +43,7 @@ _VARIANT = 0x8000 << 48
 class Ids:
     """The ids that one world has given out, so that they rise."""
 
-    def __init__(self, world: "World") -> None:
+    def __init__(self, world: "Computer") -> None:
         self._world, self._chance = world, chance.chance_of(world)
         self._last_ticks: dict[int, int] = {}
         self._last_ms = self._counter = -1
@@ -93,7 +93,7 @@ def _v4_of(stream: Any) -> int:
     return bits & ~(0xF000 << 64 | 0xC000 << 48) | 4 << 76 | _VARIANT
 
 
-def ids_of(world: "World") -> Ids:
+def ids_of(world: "Computer") -> Ids:
     ids = world.kept.get("ids")
     if ids is None:
         ids = world.kept["ids"] = Ids(world)

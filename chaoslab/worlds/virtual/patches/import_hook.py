@@ -12,7 +12,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-from chaoslab.worlds.virtual.context import here, within
+from chaoslab.worlds.virtual.machine.context import here, within
 
 
 class ImportHook:

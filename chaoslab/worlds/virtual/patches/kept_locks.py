@@ -13,8 +13,8 @@ from types import ModuleType, NoneType
 from typing import Any
 
 from chaoslab.seams.functions.references import is_installed
-from chaoslab.worlds.virtual._locks import Lock, RealLock, RealQueue, SimpleQueue
-from chaoslab.worlds.virtual.machine import Machine
+from chaoslab.worlds.virtual.machine._locks import Lock, RealLock, RealQueue, SimpleQueue
+from chaoslab.worlds.virtual.machine.machine import Machine
 from chaoslab.worlds.virtual.patches import Patch
 from chaoslab.worlds.virtual.patches.swap import Quiet, classes_in, is_loading
 

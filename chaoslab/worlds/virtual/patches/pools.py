@@ -8,9 +8,9 @@ from typing import Any
 
 from greenlet import GreenletExit
 
-from chaoslab.worlds.virtual._locks import Lock, SimpleQueue
-from chaoslab.worlds.virtual.context import here
-from chaoslab.worlds.virtual.machine import Machine
+from chaoslab.worlds.virtual.machine._locks import Lock, SimpleQueue
+from chaoslab.worlds.virtual.machine.context import here
+from chaoslab.worlds.virtual.machine.machine import Machine
 from chaoslab.worlds.virtual.patches import Patch
 
 _thread_pools: Any = thread

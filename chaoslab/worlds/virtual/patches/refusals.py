@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from chaoslab.worlds.virtual.context import ProcessEnded, Unsupported, here
+from chaoslab.worlds.virtual.machine.context import ProcessEnded, Unsupported, here
 from chaoslab.worlds.virtual.patches import Patch
 
 

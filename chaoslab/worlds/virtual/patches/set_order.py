@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from typing import Any
 
-from chaoslab.worlds.virtual import _loop
-from chaoslab.worlds.virtual.context import here
+from chaoslab.worlds.virtual.machine.context import here
+from chaoslab.worlds.virtual.network import _loop
 from chaoslab.worlds.virtual.patches import Patch
 
 LATER = ("anyio._backends._asyncio",)

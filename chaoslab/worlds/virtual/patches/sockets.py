@@ -7,9 +7,10 @@ import ssl
 from collections.abc import Iterable
 from typing import Any
 
-from chaoslab.worlds.virtual import _sockets, _tls
-from chaoslab.worlds.virtual._loop import VirtualLoop
-from chaoslab.worlds.virtual.context import Unsupported, here
+from chaoslab.worlds.virtual.machine.context import Unsupported, here
+from chaoslab.worlds.virtual.network import _sockets, _tls
+from chaoslab.worlds.virtual.network._context import find_world
+from chaoslab.worlds.virtual.network._loop import VirtualLoop
 from chaoslab.worlds.virtual.patches import Patch
 
 real_socket, real_getaddrinfo = socket.socket, socket.getaddrinfo
@@ -37,13 +38,13 @@ class Socket(metaclass=_Kind):
 
 
 def getaddrinfo(host: Any, port: Any, *args: Any, **kwargs: Any) -> Any:
-    world = here.world
+    world = find_world()
     return real_getaddrinfo(host, port, *args, **kwargs) if world is None else world.resolve(host, port)
 
 
 # Of one address: a host has exactly one here.
 def gethostbyname(host: str) -> str:
-    world = here.world
+    world = find_world()
     return real_gethostbyname(host) if world is None else str(world.resolve(host, 0)[0][4][0])
 
 
@@ -73,7 +74,7 @@ def socketpair(*args: Any, **kwargs: Any) -> Any:
 
 def setdefaulttimeout(timeout: float | None) -> None:
     """Sets the world's own default; the process's default stays as it was."""
-    world = here.world
+    world = find_world()
     if world is None:
         real_setdefaulttimeout(timeout)
         return
@@ -83,7 +84,7 @@ def setdefaulttimeout(timeout: float | None) -> None:
 
 
 def getdefaulttimeout() -> float | None:
-    world = here.world
+    world = find_world()
     return real_getdefaulttimeout() if world is None else world.default_timeout_s
 
 
@@ -130,13 +131,13 @@ def select_(rlist: Any, wlist: Any, xlist: Any, timeout: float | None = None) ->
 
 
 def new_event_loop() -> Any:
-    world = here.world
+    world = find_world()
     return real_new_event_loop() if world is None else world.loop()
 
 
 def selector_loop(self: Any, *args: Any, **kwargs: Any) -> None:
     """`asyncio.SelectorEventLoop()`, made by hand or by the policy: in a world it makes a loop of the world."""
-    world, kind = here.world, type(self)
+    world, kind = find_world(), type(self)
     if world is None:
         real_selector_loop(self, *args, **kwargs)
     elif kind is not asyncio.SelectorEventLoop:

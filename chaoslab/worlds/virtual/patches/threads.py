@@ -17,9 +17,9 @@ from typing import Any
 from greenlet import GreenletExit, getcurrent
 
 from chaoslab.base.boundary import let_through
-from chaoslab.worlds.virtual._locks import Lock, ReLock, SimpleQueue
-from chaoslab.worlds.virtual.context import Unsupported, here
-from chaoslab.worlds.virtual.machine import VirtualThread
+from chaoslab.worlds.virtual.machine._locks import Lock, ReLock, SimpleQueue
+from chaoslab.worlds.virtual.machine.context import Unsupported, here
+from chaoslab.worlds.virtual.machine.machine import VirtualThread
 from chaoslab.worlds.virtual.patches import Patch, kept_locks, pools
 
 _threading: Any = threading  # its inner names are not in its types

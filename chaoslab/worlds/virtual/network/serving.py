@@ -15,7 +15,8 @@ from chaoslab.seams.services.app import LEFT, Wsgi
 from chaoslab.seams.services.seam import ServiceSeam
 from chaoslab.seams.services.wire_bytes import WireBytes
 from chaoslab.wire.http1 import BODILESS
-from chaoslab.worlds.virtual._app_answers import (
+from chaoslab.worlds.virtual.machine.machine import Waiter
+from chaoslab.worlds.virtual.network._app_answers import (
     FAILED,
     Answering,
     Broken,
@@ -25,9 +26,8 @@ from chaoslab.worlds.virtual._app_answers import (
     log_app_error,
     server_fields,
 )
-from chaoslab.worlds.virtual._client_side import HEAD_MAX, ClientSide, make_gate
-from chaoslab.worlds.virtual.machine import Waiter
-from chaoslab.worlds.virtual.network import Network, NetworkEnd
+from chaoslab.worlds.virtual.network._client_side import HEAD_MAX, ClientSide, make_gate
+from chaoslab.worlds.virtual.network.network import Network, NetworkEnd
 
 HTTPS = 443
 

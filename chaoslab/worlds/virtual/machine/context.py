@@ -5,20 +5,39 @@ from __future__ import annotations
 import sys
 import sysconfig
 import threading
+from contextlib import AbstractContextManager
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from chaoslab.base.boundary import Through
 from chaoslab.base.levers import out_of_time
 from chaoslab.base.user_line import is_trampoline
 
 if TYPE_CHECKING:
-    from chaoslab.worlds.virtual.world import World
+    from chaoslab.base.dice import Dice
+    from chaoslab.worlds.virtual.machine.machine import Machine
+
+
+class Computer(Protocol):
+    """A world, of which `world.World` is the one kind, as its machine and the stand-ins know it. `ended_by`: the first
+    thing that the program did and no trial goes on after; `kept`: the state of the stand-ins."""
+
+    machine: Machine
+    ended_by: Unsupported | ProcessEnded | None
+    dice: Dice
+    labels: Dice
+    kept: dict[str, Any]
+
+    def time_ns(self) -> int: ...
+    def time(self) -> float: ...
+    def importing(self, module: str) -> AbstractContextManager[None]: ...
+    @property
+    def drew(self) -> bool: ...
 
 
 # A thread-local: in threads of the process that run no world, everything is real.
 class _Here(threading.local):
-    world: World | None = None
+    world: Computer | None = None
 
 
 here = _Here()
@@ -31,7 +50,7 @@ class within:
 
     __slots__ = ("_outer", "_world")
 
-    def __init__(self, world: World | None) -> None:
+    def __init__(self, world: Computer | None) -> None:
         self._world = world
 
     def __enter__(self) -> None:
@@ -41,7 +60,7 @@ class within:
         here.world = self._outer
 
 
-def world() -> World:
+def world() -> Computer:
     """The world of this thread."""
     current = here.world
     if current is None:

@@ -17,8 +17,8 @@ from typing import Any
 
 from greenlet import getcurrent
 
-from chaoslab.worlds.virtual.context import here
-from chaoslab.worlds.virtual.machine import Machine, VirtualThread, Waiter
+from chaoslab.worlds.virtual.machine.context import here
+from chaoslab.worlds.virtual.machine.machine import Machine, VirtualThread, Waiter
 
 RealLock, RealQueue = type(allocate_lock()), queue.SimpleQueue
 # The most real seconds that a thread of the machine waits until a lock is released by one that is in no world.

@@ -12,12 +12,13 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from chaoslab.worlds.virtual.context import Unsupported, here, world
-from chaoslab.worlds.virtual.machine import Waiter
-from chaoslab.worlds.virtual.network import NetworkEnd
+from chaoslab.worlds.virtual.machine.context import Unsupported
+from chaoslab.worlds.virtual.machine.machine import Waiter
+from chaoslab.worlds.virtual.network._context import find_world, world
+from chaoslab.worlds.virtual.network.network import NetworkEnd
 
 if TYPE_CHECKING:
-    from chaoslab.worlds.virtual.world import World
+    from chaoslab.worlds.virtual.network._context import World
 
 # The first file number, above those of the process's files.
 FIRST_FD = 1_000_000_000
@@ -302,7 +303,7 @@ class VirtualSocket:
 
     def fileno(self) -> int:
         # A socket kept over trials needs a number of the present one.
-        return -1 if self._closed else (here.world or self._world).sockets.number_of(self, self._number)
+        return -1 if self._closed else (find_world() or self._world).sockets.number_of(self, self._number)
 
     def leave(self) -> None:
         """Ends the connection at the end of its trial. If somebody keeps the socket for the next trial, the other side

@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 from types import FrameType
 
-from chaoslab.worlds.virtual.context import Unsupported
+from chaoslab.worlds.virtual.machine.context import Unsupported
 
 WAYS = ("refuse", "unreachable")
 

@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
-from chaoslab.worlds.virtual import _tls
-from chaoslab.worlds.virtual.network import Address, Network, NetworkEnd
+from chaoslab.worlds.virtual.network import _tls
+from chaoslab.worlds.virtual.network.network import Address, Network, NetworkEnd
 
 if TYPE_CHECKING:
-    from chaoslab.worlds.virtual._loop import VirtualLoop
+    from chaoslab.worlds.virtual.network._loop import VirtualLoop
 
 
 class VirtualTransport(asyncio.Transport):

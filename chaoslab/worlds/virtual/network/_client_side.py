@@ -15,8 +15,8 @@ from chaoslab.seams.services.aside import attempt_aside
 from chaoslab.seams.services.line import AppAnswer, ClientEnd, StreamView
 from chaoslab.seams.services.messages import Fields, HttpRequest, in_parts, make_cutter
 from chaoslab.seams.services.seam import ServiceAttempt, ServiceSeam
-from chaoslab.worlds.virtual.machine import Waiter
-from chaoslab.worlds.virtual.network import TRIP_S, Gate, NetworkEnd
+from chaoslab.worlds.virtual.machine.machine import Waiter
+from chaoslab.worlds.virtual.network.network import TRIP_S, Gate, NetworkEnd
 
 # The most bytes of a head, at either end.
 HEAD_MAX = 256 * 1024

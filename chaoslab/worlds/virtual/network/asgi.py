@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 from chaoslab.base.boundary import let_through
 from chaoslab.base.phrases import phrase
 from chaoslab.seams.services.app import LEFT, RAW, Wsgi, kind_of, make_wsgi
-from chaoslab.worlds.virtual.machine import Waiter
+from chaoslab.worlds.virtual.machine.machine import Waiter
 
 if TYPE_CHECKING:
-    from chaoslab.worlds.virtual._loop import VirtualLoop
-    from chaoslab.worlds.virtual.world import World
+    from chaoslab.worlds.virtual.network._context import World
+    from chaoslab.worlds.virtual.network._loop import VirtualLoop
 
 Asgi = Callable[[dict[str, Any], Callable[[], Awaitable[Any]], Callable[[Any], Awaitable[None]]], Awaitable[None]]
 Message = dict[str, Any]

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Literal, Protocol
 
-from chaoslab.worlds.virtual.machine import Machine
+from chaoslab.worlds.virtual.machine.machine import Machine
 
 # The time from one end to the other; about as long as on loopback.
 TRIP_S = 0.000_05

@@ -16,11 +16,11 @@ from chaoslab.core.exchange import Failure, Reply
 from chaoslab.wire import sending
 from chaoslab.wire.http1 import unpack
 from chaoslab.wire.sending import Address, Headers, by_name, failure_of, is_stream, reply_of, text_of
-from chaoslab.worlds.virtual._app_answers import Answered, Broken, answer_request
-from chaoslab.worlds.virtual._loop import VirtualLoop, settle_future
-from chaoslab.worlds.virtual.context import world
-from chaoslab.worlds.virtual.machine import Machine, Waiter
-from chaoslab.worlds.virtual.network import TRIP_S, WINDOW_BYTES
+from chaoslab.worlds.virtual.machine.machine import Machine, Waiter
+from chaoslab.worlds.virtual.network._app_answers import Answered, Broken, answer_request
+from chaoslab.worlds.virtual.network._context import world
+from chaoslab.worlds.virtual.network._loop import VirtualLoop, settle_future
+from chaoslab.worlds.virtual.network.network import TRIP_S, WINDOW_BYTES
 
 _Error = httpx.TransportError | Failure
 

@@ -10,16 +10,17 @@ from contextlib import suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from chaoslab.worlds.virtual import _tls
-from chaoslab.worlds.virtual._sockets import VirtualSocket
-from chaoslab.worlds.virtual._standstill import describe_frames
-from chaoslab.worlds.virtual._transport import VirtualServer, VirtualTransport
-from chaoslab.worlds.virtual.context import Unsupported, here, world
-from chaoslab.worlds.virtual.machine import Waiter
-from chaoslab.worlds.virtual.network import NetworkEnd
+from chaoslab.worlds.virtual.machine._standstill import describe_frames
+from chaoslab.worlds.virtual.machine.context import Unsupported, here
+from chaoslab.worlds.virtual.machine.machine import Waiter
+from chaoslab.worlds.virtual.network import _tls
+from chaoslab.worlds.virtual.network._context import world
+from chaoslab.worlds.virtual.network._sockets import VirtualSocket
+from chaoslab.worlds.virtual.network._transport import VirtualServer, VirtualTransport
+from chaoslab.worlds.virtual.network.network import NetworkEnd
 
 if TYPE_CHECKING:
-    from chaoslab.worlds.virtual.world import World
+    from chaoslab.worlds.virtual.network._context import World
 
 
 class VirtualLoop(asyncio.BaseEventLoop):

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from greenlet import getcurrent
 
-from chaoslab.worlds.virtual.context import own_line
+from chaoslab.worlds.virtual.machine.context import own_line
 
 if TYPE_CHECKING:
-    from chaoslab.worlds.virtual.machine import Machine, Wait
+    from chaoslab.worlds.virtual.machine.machine import Machine, Wait
 
 # The most waits of zero time, and failed tries, while the clock stands still.
 TURNS_MAX = 100_000

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from chaoslab.worlds.virtual._sockets import VirtualSocket
-from chaoslab.worlds.virtual.context import world
-from chaoslab.worlds.virtual.network import Gate, NetworkEnd
+from chaoslab.worlds.virtual.network._context import world
+from chaoslab.worlds.virtual.network._sockets import VirtualSocket
+from chaoslab.worlds.virtual.network.network import Gate, NetworkEnd
 
 # OpenSSL's number and words for a certificate that is too old.
 EXPIRED = 10, "certificate has expired"

@@ -14,7 +14,7 @@ import weakref
 from operator import is_
 from typing import Any, Protocol
 
-from chaoslab.worlds.virtual.context import here
+from chaoslab.worlds.virtual.machine.context import here
 
 
 class ThreadOwner(Protocol):

@@ -22,9 +22,9 @@ from typing import Any, NoReturn, Protocol
 from greenlet import GreenletExit, getcurrent, greenlet
 
 from chaoslab.seams.functions.seam import CALLS_MAX
-from chaoslab.worlds.virtual._standstill import Steps, describe_wait, due_in_loop
-from chaoslab.worlds.virtual._thread_local import ThreadLocals
-from chaoslab.worlds.virtual.context import Unsupported
+from chaoslab.worlds.virtual.machine._standstill import Steps, describe_wait, due_in_loop
+from chaoslab.worlds.virtual.machine._thread_local import ThreadLocals
+from chaoslab.worlds.virtual.machine.context import Unsupported
 
 # The monotonic clock's value at the start: like a machine that has been up for a day, so that nobody takes the time for
 # unset.

@@ -13,7 +13,7 @@ from chaoslab.base.identity import digest
 from chaoslab.core.events import CallStarted, Event, Replied
 from chaoslab.record.log import BufferedEvent, MemoryLog
 from chaoslab.seams.services.app import Wsgi
-from chaoslab.worlds.virtual._app_answers import Broken
+from chaoslab.worlds.virtual.network._app_answers import Broken
 
 # The stand-in's answer to a question that was never asked in the run. A replay looks for it, so that it does not count
 # as the model's reply.

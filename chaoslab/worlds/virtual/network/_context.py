@@ -1,0 +1,36 @@
+"""The world of the present thread, as its network knows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from chaoslab.worlds.virtual.machine import context
+from chaoslab.worlds.virtual.machine.context import Computer, here
+
+if TYPE_CHECKING:
+    from chaoslab.worlds.virtual.network._loop import VirtualLoop
+    from chaoslab.worlds.virtual.network._sockets import Sockets
+    from chaoslab.worlds.virtual.network.network import Address, Network
+
+
+class World(Computer, Protocol):
+    """A computer with a network. `loops`: the event loops that are open, by id; `closings`: they shut services down."""
+
+    network: Network
+    sockets: Sockets
+    loops: dict[int, VirtualLoop]
+    closings: list[Callable[[], object]]
+    default_timeout_s: float | None
+
+    def loop(self) -> VirtualLoop: ...
+    def resolve(self, host: Any, port: Any) -> list[tuple[Any, ...]]: ...
+    def known(self, address: Any) -> Address: ...
+
+
+world = cast("Callable[[], World]", context.world)
+
+
+def find_world() -> World | None:
+    """The world of this thread, if it has one."""
+    return cast("World | None", here.world)
