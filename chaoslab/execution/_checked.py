@@ -73,7 +73,9 @@ class RunTargets:
     @classmethod
     def of(cls, run: AgentSpec) -> "RunTargets":
         """That of a run which was checked."""
-        names = _validation.collect_names(run.tools, run.reads, {**run.services, **run.upstreams})
+        names = _validation.collect_names(
+            run.tools, run.reads, {**run.services, **run.upstreams}, machine=_has_machine(run.options)
+        )
         turns = run.prompt.most if isinstance(run.prompt, Conversation) else 1
         return cls(names, run.services, run.upstreams, run.models, turns, run.options.world, _is_mortal(run.options))
 
@@ -131,7 +133,7 @@ def build_spec(arguments: RunArguments) -> tuple[AgentSpec, bool, Path | None]:
     )
     all_services = {**services, **upstreams}
     _validation.check_agent(arguments.agent)
-    names = _validation.collect_names(tools, reads, all_services)
+    names = _validation.collect_names(tools, reads, all_services, machine=_has_machine(arguments))
     has_files = arguments.files is not None
     models = _validation.parse_models(arguments.models, all_services)
     turns, prompt_text = 1, str(prompt)
@@ -221,6 +223,10 @@ def _named_options(arguments: RunArguments) -> list[list[Any]]:
 
 def _is_mortal(options: RunOptions) -> bool:
     return options.world == "virtual" and (options.resume_with is not None or not options.resumes)
+
+
+def _has_machine(options: RunOptions) -> bool:
+    return options.world == "virtual" and options.files is not None
 
 
 def _check_world(world: str, services: Mapping[str, Any]) -> None:

@@ -431,7 +431,8 @@ def import_parts(scenario: Scenario) -> tuple[Any, dict[str, Any]]:
 
 def _make_command_agent(scenario: Scenario, spec: "CommandSpec") -> CommandAgent:
     try:
-        return CommandAgent(spec.command, folder=None if scenario.spec.files else scenario.folder, deadline_s=scenario.spec.deadline)
+        in_copy = scenario.spec.files is not None
+        return CommandAgent(spec.command, folder=scenario.folder, deadline_s=scenario.spec.deadline, in_copy=in_copy)
     except LookupError as error:
         raise ScenarioError(f"{scenario.file or scenario.name}: {error.args[0]}") from None
 

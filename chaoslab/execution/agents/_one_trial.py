@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -28,6 +28,7 @@ from chaoslab.execution.workspace import Workspace, open_workspace
 from chaoslab.model.app import ModelApp
 from chaoslab.record.trial_log import TrialLog
 from chaoslab.seams.functions.seam import FunctionSeam
+from chaoslab.seams.machine.patching import MachineSeam
 from chaoslab.seams.services.seam import ServiceSeam
 
 ENDLESS_WORDS = "again and again"
@@ -55,17 +56,21 @@ class TrialSetup:
     unheld: Sequence[str]
     resume: Ask | None = None
     """Asked when the agent was killed, in its place."""
+    machine: MachineSeam | None = None
+    """The files and commands of the agent's own machine, if it has any."""
 
 
 def run_trial(case: AgentCase, spec: TrialSpec, ready: TrialSetup) -> AgentResult:
     """Runs a trial in a place of its own, and in a copy of the files if there are any."""
     if case.options.files is None or spec.stopped or spec.crashed:
-        return _run_trial(case, spec, ready, None)
-    with open_workspace(Path(case.options.files)) as workspace:
-        return _run_trial(case, spec, ready, workspace)
+        return _run_trial(case, spec, ready, None, ExitStack())
+    with open_workspace(Path(case.options.files)) as workspace, ExitStack() as stack:
+        return _run_trial(case, spec, ready, workspace, stack)
 
 
-def _run_trial(case: AgentCase, spec: TrialSpec, ready: TrialSetup, workspace: Workspace | None) -> AgentResult:
+def _run_trial(
+    case: AgentCase, spec: TrialSpec, ready: TrialSetup, workspace: Workspace | None, stack: ExitStack
+) -> AgentResult:
     seam, services, trial = ready.functions, ready.services, nth_trial(case.name, spec.number, 1)
     place = ready.new(services, case.deadline_s, trial.key)
     with place.entered():
@@ -100,8 +105,11 @@ def _run_trial(case: AgentCase, spec: TrialSpec, ready: TrialSetup, workspace: W
         result.error = ProcessCrashed(spec.crashed)
         result.warnings += (STOPPED,)
     else:
+        if workspace is not None and ready.machine is not None:
+            stack.enter_context(ready.machine.within(workspace.folder, workspace.source, place.outside))
         _ask_agent(case, ready, place, result, states)
     was_cut_short = spec.stopped or spec.crashed
+    stack.close()  # what it has left running ends before its files are read
     file_effects = [] if workspace is None else workspace.list_effects()
     if workspace is not None and workspace.is_source_changed:
         result.warnings += (SOURCE_CHANGED.format(workspace.source),)

@@ -93,7 +93,7 @@ def warn_uncalled(case: AgentCase, called: frozenset[str], unheld: Sequence[str]
     names = [name for name in callable_names if name not in known_names]
     if not names:
         return ()
-    called_names = set(callable_names).difference(names)
+    called_names = called.union(callable_names).difference(names)
     idle_injections = [
         i.name for i in case.plan.injections if i.may_hit and not i.calls and not any(map(i.covers, called_names))
     ]

@@ -23,6 +23,7 @@ from chaoslab.core.attempt import Attempt
 from chaoslab.core.chain import at_once
 from chaoslab.core.events import CANCELLED, OPEN, REPLY_MAX, Event, own_words
 from chaoslab.core.exchange import Call, Failure, Reply
+from chaoslab.core.machine import TARGETS
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import Candidates, Decision, Plan
 from chaoslab.record.trial_log import TrialLog
@@ -318,7 +319,9 @@ class _Attempt(Attempt):
                 self._kill(self.call)
             error = failure.native
             if error is None:
-                error = mark_of_fault(self.tool.errors.failed(self.tool.name, failure.kind), self.book.calls)
+                error = self.tool.errors.failed(self.tool.name, failure.kind, self.deadline_s)
+                if self.tool.name not in TARGETS:  # what is done on the machine is known at the end
+                    error = mark_of_fault(error, self.book.calls)
             try:
                 raise error
             finally:

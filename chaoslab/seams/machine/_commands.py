@@ -1,0 +1,134 @@
+"""Stand-ins for `subprocess.Popen` and `os.system`: a command runs in real time, and the clock of the trial's world
+stands still meanwhile."""
+
+import os
+import shlex
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import wraps
+from typing import Any
+
+from chaoslab.base.parsers import SECONDS_MAX
+from chaoslab.core.machine import COMMANDS
+from chaoslab.seams.functions.seam import FunctionSeam
+from chaoslab.seams.functions.wrapped import WrappedFunction
+
+LOOK_S = 0.5
+"""The longest real time that a look at a command waits for its end: it takes no virtual time."""
+STARTED = "started"
+Popen = subprocess.Popen[Any]
+Outside = Callable[[], AbstractContextManager[None]]
+
+
+class CommandCalls:
+    """The commands of the trial under way. `outside`: a context in which this thread is in no virtual world. `active`:
+    a trial is under way."""
+
+    def __init__(self, seam: FunctionSeam) -> None:
+        self.outside: Outside = nullcontext
+        self.active = False
+        self._seam = seam
+        self._running: list[Popen] = []
+        self._is_inside = False
+        """A method of a process is under way, and calls others of its own."""
+        self._run = seam.stand_in(WrappedFunction(COMMANDS, _act, effect=False, hidden=frozenset({"act"})))
+
+    def patches(self) -> Iterator[tuple[Any, str, Callable[..., Any]]]:
+        """Each stand-in, with the holder and the name that it is for."""
+        kind = subprocess.Popen
+        yield kind, "__init__", self._wrap_start(kind.__init__)
+        for name in ("wait", "communicate", "poll", "send_signal"):
+            yield kind, name, self._wrap_method(name, getattr(kind, name), kind.wait)
+        yield os, "system", self._wrap_system(os.system)
+
+    def end(self) -> None:
+        """Ends what is still running."""
+        for process in self._running:
+            with suppress(OSError, AttributeError):
+                process.kill()
+                process.wait()
+        self._running.clear()
+
+    def _wrap_start(self, real: Callable[..., None]) -> Callable[..., None]:
+        @wraps(real)
+        def start(process: Popen, args: Any, *rest: Any, **options: Any) -> None:
+            if not self.active or self._seam.book is None:
+                real(process, args, *rest, **options)
+                return
+            words = args if isinstance(args, str) else shlex.join(map(os.fsdecode, args))
+            was_run: list[bool] = []
+            code, vars(process)["never_ends"] = 0, False
+            try:
+                is_silent = self._run(words, lambda: was_run.append(True)) != STARTED
+            except subprocess.CalledProcessError as error:
+                code, is_silent = error.returncode, False
+            except subprocess.TimeoutExpired:
+                vars(process)["never_ends"], is_silent = True, False
+            if code or not was_run:
+                args = _end_with(code, args if was_run else None, is_shell=bool(options.pop("shell", False)))
+                options.pop("executable", None)
+            silent = [name for name in ("stdout", "stderr") if is_silent and options.get(name) == subprocess.PIPE]
+            with self.outside():
+                real(process, args, *rest, **{**options, **dict.fromkeys(silent, subprocess.DEVNULL)})
+                self._running.append(process)
+                for name in silent:
+                    is_text = process.text_mode  # type: ignore[attr-defined]  # as its other streams are
+                    setattr(process, name, os.fdopen(os.open(os.devnull, os.O_RDONLY), "r" if is_text else "rb"))
+
+        return start
+
+    def _wrap_method(self, name: str, real: Callable[..., Any], wait: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(real)
+        def stand_in(process: Popen, *args: Any, **kwargs: Any) -> Any:
+            if process not in self._running or self._is_inside:
+                return real(process, *args, **kwargs)
+            if vars(process)["never_ends"]:
+                if name in ("wait", "communicate"):
+                    return self._wait_in_vain(process, *args, **kwargs)
+                if name == "poll":
+                    return None
+                vars(process)["never_ends"] = False  # it is sent a signal
+            self._is_inside = True
+            try:
+                with self.outside():
+                    if name == "poll":
+                        with suppress(subprocess.TimeoutExpired):
+                            wait(process, LOOK_S)
+                    return real(process, *args, **kwargs)
+            finally:
+                self._is_inside = False
+
+        return stand_in
+
+    def _wait_in_vain(self, process: Popen, *args: Any, timeout: float | None = None, **_: Any) -> Any:
+        timeout = next((value for value in args if isinstance(value, int | float)), timeout)
+        self._seam.clock.sleep(SECONDS_MAX if timeout is None else timeout)
+        raise subprocess.TimeoutExpired(process.args, timeout or SECONDS_MAX)
+
+    def _wrap_system(self, real: Callable[[Any], int]) -> Callable[[Any], int]:
+        @wraps(real)
+        def system(command: Any) -> int:
+            if not self.active or self._seam.book is None:
+                return real(command)
+            code = subprocess.call(command, shell=True)
+            return code << 8 if code >= 0 else -code
+
+        return system
+
+
+def _act(command: str, act: Callable[[], object]) -> str:  # noqa: ARG001 - the command is for the log
+    act()
+    return STARTED
+
+
+def _end_with(code: int, args: Any, *, is_shell: bool) -> Sequence[str]:
+    """The words of a command that does this one, if there is one, and ends with this code, or by this signal if it is
+    below 0."""
+    ending = f"exit {code}" if code >= 0 else f"kill -{-code} $$"
+    if args is None:
+        return ["/bin/sh", "-c", ending]
+    words = [os.fsdecode(args)] if isinstance(args, str | bytes | os.PathLike) else [*map(os.fsdecode, args)]
+    if is_shell:
+        return ["/bin/sh", "-c", f"({words[0]}\n)\n{ending}"]
+    return ["/bin/sh", "-c", f'"$@"\n{ending}', "sh", *words]
