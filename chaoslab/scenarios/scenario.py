@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from chaoslab.analysis.assertions import Assertion
 from chaoslab.analysis.assertions.calls import Slo
 from chaoslab.core.conversation import Conversation
-from chaoslab.core.machine import TARGETS
 from chaoslab.core.plan import Injection
 from chaoslab.scenarios.drawn_spec import Spaces
 
@@ -66,8 +65,7 @@ def module_folders(folder: Path | None) -> list[Path]:
 
 def collect_names(spec: ScenarioSpec, objects: Mapping[str, Any]) -> list[str]:
     """The names of the tools and reads in plans and logs."""
-    machine = TARGETS if spec.files and spec.world == "virtual" else ()
-    return [*(given_name or name_of(dotted, objects) for _, _, given_name, dotted in spec.functions), *machine]
+    return [given_name or name_of(dotted, objects) for _, _, given_name, dotted in spec.functions]
 
 
 def name_of(dotted: str, objects: Mapping[str, Any]) -> str:
