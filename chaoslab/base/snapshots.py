@@ -75,14 +75,16 @@ def _read_entry(path: Path) -> Entry | None:
         if not stat.S_ISREG(status.st_mode):
             return None
         with open_regular(path) as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-            file.seek(0)
-            text = _decode(file.read()) if status.st_size <= TEXT_MAX else None
+            digest, content = hashlib.sha256(), b""
+            while chunk := file.read(TEXT_MAX):
+                digest.update(chunk)
+                content = content or chunk
+        text = _decode(content) if status.st_size <= TEXT_MAX else None
     except FileNotFoundError:
         return None
     except PermissionError:
         return Entry("a file that cannot be read")
-    return Entry(digest, status.st_size, bool(status.st_mode & stat.S_IXUSR), text)
+    return Entry(digest.hexdigest(), status.st_size, bool(status.st_mode & stat.S_IXUSR), text)
 
 
 def _decode(content: bytes) -> str | None:

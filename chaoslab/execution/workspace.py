@@ -13,10 +13,8 @@ from chaoslab.base.identity import digest
 from chaoslab.base.jsonable import show_value
 from chaoslab.base.snapshots import Entry, compare_snapshots, take_snapshot
 from chaoslab.config.settings import with_variables
-from chaoslab.core.events import Effect
+from chaoslab.core.events import FILES, Effect
 
-TARGET = "files"
-"""The target of the effects."""
 VARIABLE = "CHAOSLAB_FILES"
 """The variable with the path of the copy."""
 
@@ -48,7 +46,7 @@ class Workspace:
         """The effects so far, by path: one for each file that was created, changed, moved or deleted."""
         return [
             Effect(
-                target=TARGET, tool=change.verb, request_id="", effect=f"{change.verb} {change.what}",
+                target=FILES, tool=change.verb, request_id="", effect=f"{change.verb} {change.what}",
                 content=dict(change.content), reply={}, fingerprint="",
             )
             for change in compare_snapshots(self.before, take_snapshot(self.folder))
@@ -61,10 +59,10 @@ class Workspace:
 
 
 @contextmanager
-def open_workspace(source: Path) -> Iterator[Workspace]:
-    """A context with a copy of the folder, which is the current directory meanwhile. It has the same path in each
-    trial, so that a path among arguments is no difference; a lock keeps trials of several processes apart. Raises
-    OSError: no copy can be made."""
+def open_workspace(source: Path, *, enters: bool = True) -> Iterator[Workspace]:
+    """A context with a copy of the folder, which is the current directory meanwhile if it `enters`. It has the same
+    path in each trial, so that a path among arguments is no difference; a lock keeps trials of several processes apart.
+    Raises OSError: no copy can be made."""
     import fcntl  # no such locks on Windows, where `parse_folder` refuses
 
     home = Path(tempfile.gettempdir()).resolve() / f"chaoslab-files-{os.getuid()}" / digest([str(source)])
@@ -77,7 +75,7 @@ def open_workspace(source: Path) -> Iterator[Workspace]:
         _remove_tree(folder)  # a trial that was killed leaves it
         shutil.copytree(source, folder, symlinks=True, ignore=_list_special)
         workspace = Workspace(folder, take_snapshot(folder), source)
-        os.chdir(folder)
+        os.chdir(folder if enters else current)
         try:
             with with_variables({VARIABLE: str(folder)}):
                 yield workspace

@@ -247,7 +247,7 @@ def event_text(event: events.Event) -> str:
         case events.Fallback():
             return f"fallback {_format_place(event)} to {event.address}"
         case events.Effect():
-            diff = event.content.get("diff") if event.target == "files" else None
+            diff = event.content.get("diff") if event.target == events.FILES else None
             if not isinstance(diff, str):
                 return f"effect   {event.target} {event.effect} {_format_value(event.content)}".rstrip()
             lines = diff.splitlines()

@@ -177,7 +177,7 @@ class Checks:
         names: list[str] = [
             *spec.services,
             *spec.upstreams,
-            *(TARGETS if spec.files and spec.world == "virtual" else ()),
+            *(TARGETS if spec.files and spec.world != "local" else ()),
         ]
         for key, index, given_name, dotted in spec.functions:
             name = self._read((key, index), dotted)

@@ -80,10 +80,8 @@ class NativeErrors:
     failures: Mapping[str, Failed]
     refused: Refused = _tool_error
 
-    def failed(self, name: str, kind: str, deadline_s: float = 0.0) -> Exception:
-        """The exception for a call that got no reply. `deadline_s`: the time that it had."""
-        if (of_machine := _fail_by_machine(name, kind, deadline_s)) is not None:
-            return of_machine
+    def failed(self, name: str, kind: str) -> Exception:
+        """The exception for a call that got no reply."""
         python, description = KINDS.get(kind, (OSError, kind))
         return self.failures.get(kind, python)(f"{name}: {description}")
 
@@ -92,8 +90,9 @@ class NativeErrors:
         return said or None
 
 
-def _fail_by_machine(name: str, kind: str, deadline_s: float) -> Exception | None:
-    """The system's own exception for a failure of a file or a command; None for any other."""
+def fail_by_machine(name: str, kind: str, deadline_s: float) -> Exception | None:
+    """The system's own exception for a failure of a file or a command; None for any other. `deadline_s`: the time that
+    the call had."""
     word, _, code = kind.partition(" ")
     match word:
         case "disk_full":

@@ -29,7 +29,7 @@ from chaoslab.core.plan import Candidates, Decision, Plan
 from chaoslab.record.trial_log import TrialLog
 from chaoslab.seams.functions._call_record import CallRecord, Spelt, abridge_result
 from chaoslab.seams.functions.mitigations import Mitigation
-from chaoslab.seams.functions.native_errors import PYTHON, NativeErrors, mark_of_fault
+from chaoslab.seams.functions.native_errors import PYTHON, NativeErrors, fail_by_machine, mark_of_fault
 from chaoslab.seams.functions.wrapped import Form, Returned, WrappedFunction
 
 CALLS_MAX = 10_000
@@ -319,7 +319,8 @@ class _Attempt(Attempt):
                 self._kill(self.call)
             error = failure.native
             if error is None:
-                error = self.tool.errors.failed(self.tool.name, failure.kind, self.deadline_s)
+                name, errors = self.tool.name, self.tool.errors
+                error = fail_by_machine(name, failure.kind, self.deadline_s) or errors.failed(name, failure.kind)
                 if self.tool.name not in TARGETS:  # what is done on the machine is known at the end
                     error = mark_of_fault(error, self.book.calls)
             try:
