@@ -163,7 +163,7 @@ class RunOptions:
     )  # fmt: skip
     files: str | Path | None = option(
         None, "a folder of which each trial gets a copy, as its current directory and in the variable CHAOSLAB_FILES. "
-        'What the agent creates, changes, moves and deletes there are effects, as in {"effect": "delete src/app.py"}, '
+        'What the agent creates, changes, moves and deletes there are effects, as in {"effect": "delete build/app.o"}, '
         "and a subprocess runs in real time while the clock stands still. In virtual time it implies isolate.",
         group=AGENT, check=check_folder,
         key="A folder beside the file: each trial works in a copy of it, and what it does there are effects.",
