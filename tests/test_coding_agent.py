@@ -1,7 +1,9 @@
 """A coding agent works in a copy of a folder, and what it does there is judged like all effects."""
 
+import asyncio
 import os
 import shutil
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -85,6 +87,29 @@ def test_a_command_runs_in_real_time_while_the_clock_stands_still(folder: Path) 
     assert (trial.answer, trial.ok) == ("typed late 0.0", True)
 
 
+def test_a_command_of_asyncio_does_too(folder: Path) -> None:
+    async def agent(prompt: str) -> str:  # noqa: ARG001
+        began_s, pipe = time.monotonic(), asyncio.subprocess.PIPE
+        process = await asyncio.create_subprocess_exec("cat", stdin=pipe, stdout=pipe)
+        assert process.stdin is not None
+        process.stdin.write(b"typed\n")
+        await process.stdin.drain()
+        process.stdin.close()
+        assert process.stdout is not None
+        line = (await process.stdout.readline()).decode().strip()
+        shell = await asyncio.create_subprocess_shell("sleep 0.1; echo late; exit 3", stdout=pipe)
+        try:
+            answer, _ = await asyncio.wait_for(shell.communicate(), 7)
+        except TimeoutError:
+            shell.kill()
+            return f"killed with {await shell.wait()} after {time.monotonic() - began_s}"
+        return f"{line} {answer.decode().strip()} {shell.returncode} {time.monotonic() - began_s}"
+
+    assert lab.run(agent, "Do it.", files=folder).answer == "typed late 3 0.0"
+    late = run(agent, folder, "command_times_out", "commands", 2)
+    assert late.answer == "killed with 3 after 7.0"  # its work was done
+
+
 def test_without_files_a_command_is_refused_as_ever() -> None:
     with pytest.raises(BaseException, match=r"a subprocess .* is not covered by virtual time: give files="):
         lab.run(lambda _: subprocess.run(["true"], check=True), "Do it.")
@@ -94,6 +119,15 @@ def test_a_command_that_never_ends_meets_the_timeout_of_its_caller(folder: Path)
     trial = run(clean, folder, "command_times_out", "commands")
     assert isinstance(trial.error, subprocess.TimeoutExpired)
     assert (trial.outcome, trial.seconds) == ("failed", 5.0)
+
+
+def test_a_command_may_be_ended_with_its_group(folder: Path) -> None:
+    def agent(prompt: str) -> str:  # noqa: ARG001
+        process = subprocess.Popen(["sleep", "60"], start_new_session=True)
+        os.killpg(process.pid, signal.SIGTERM)
+        return f"It ended with {process.wait()}."
+
+    assert lab.run(agent, "Do it.", files=folder).answer == "It ended with -15."
 
 
 def test_a_command_without_a_timeout_hangs(folder: Path) -> None:

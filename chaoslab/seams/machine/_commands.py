@@ -1,6 +1,7 @@
 """Stand-ins for `subprocess.Popen` and `os.system`: a command runs in real time, and the clock of the trial's world
 stands still meanwhile."""
 
+import asyncio
 import os
 import shlex
 import subprocess
@@ -13,9 +14,12 @@ from chaoslab.base.parsers import SECONDS_MAX
 from chaoslab.core.machine import COMMANDS
 from chaoslab.seams.functions.seam import FunctionSeam
 from chaoslab.seams.functions.wrapped import WrappedFunction
+from chaoslab.seams.machine._async_commands import AsyncProcess
 
 LOOK_S = 0.5
 """The longest real time that a look at a command waits for its end: it takes no virtual time."""
+WORK_S = 10.0
+"""The real time in which a command that never ends does its work."""
 STARTED = "started"
 Popen = subprocess.Popen[Any]
 Outside = Callable[[], AbstractContextManager[None]]
@@ -30,6 +34,7 @@ class CommandCalls:
         self.active = False
         self._seam = seam
         self._running: list[Popen] = []
+        self._wait: Callable[..., int] = subprocess.Popen.wait
         self._is_inside = False
         """A method of a process is under way, and calls others of its own."""
         self._run = seam.stand_in(WrappedFunction(COMMANDS, _act, effect=False, hidden=frozenset({"act"})))
@@ -37,10 +42,16 @@ class CommandCalls:
     def patches(self) -> Iterator[tuple[Any, str, Callable[..., Any]]]:
         """Each stand-in, with the holder and the name that it is for."""
         kind = subprocess.Popen
+        self._wait = kind.wait
         yield kind, "__init__", self._wrap_start(kind.__init__)
         for name in ("wait", "communicate", "poll", "send_signal"):
-            yield kind, name, self._wrap_method(name, getattr(kind, name), kind.wait)
+            yield kind, name, self._wrap_method(name, getattr(kind, name))
         yield os, "system", self._wrap_system(os.system)
+        for name in ("kill", "killpg"):
+            yield os, name, self._wrap_kill(getattr(os, name))
+        for module in (asyncio, asyncio.subprocess):
+            yield module, "create_subprocess_exec", self._wrap_async(module.create_subprocess_exec, is_shell=False)
+            yield module, "create_subprocess_shell", self._wrap_async(module.create_subprocess_shell, is_shell=True)
 
     def end(self) -> None:
         """Ends what is still running."""
@@ -78,7 +89,7 @@ class CommandCalls:
 
         return start
 
-    def _wrap_method(self, name: str, real: Callable[..., Any], wait: Callable[..., Any]) -> Callable[..., Any]:
+    def _wrap_method(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(real)
         def stand_in(process: Popen, *args: Any, **kwargs: Any) -> Any:
             if process not in self._running or self._is_inside:
@@ -94,17 +105,46 @@ class CommandCalls:
                 with self.outside():
                     if name == "poll":
                         with suppress(subprocess.TimeoutExpired):
-                            wait(process, LOOK_S)
+                            self._wait(process, LOOK_S)
                     return real(process, *args, **kwargs)
             finally:
                 self._is_inside = False
 
         return stand_in
 
+    def _finish(self, process: Popen) -> None:
+        """Lets a command that never ends do its work, for which it has some real time."""
+        with self.outside(), suppress(subprocess.TimeoutExpired):
+            self._wait(process, WORK_S)
+
     def _wait_in_vain(self, process: Popen, *args: Any, timeout: float | None = None, **_: Any) -> Any:
+        self._finish(process)
         timeout = next((value for value in args if isinstance(value, int | float)), timeout)
         self._seam.clock.sleep(SECONDS_MAX if timeout is None else timeout)
         raise subprocess.TimeoutExpired(process.args, timeout or SECONDS_MAX)
+
+    def _wrap_kill(self, real: Callable[[int, int], None]) -> Callable[[int, int], None]:
+        @wraps(real)
+        def kill(pid: int, number: int, /) -> None:
+            process = next((process for process in self._running if process.pid == pid), None)
+            if process is not None:
+                vars(process)["never_ends"] = False
+            with nullcontext() if process is None else self.outside():
+                real(pid, number)
+
+        return kill
+
+    def _wrap_async(self, real: Callable[..., Any], *, is_shell: bool) -> Callable[..., Any]:
+        @wraps(real)
+        async def start(*args: Any, **options: Any) -> Any:
+            if not self.active or self._seam.book is None:
+                return await real(*args, **options)
+            words = args[0] if is_shell else args
+            options.pop("limit", None)
+            process = subprocess.Popen(words, shell=is_shell, **options)
+            return AsyncProcess(process, self._seam.clock, self._finish)
+
+        return start
 
     def _wrap_system(self, real: Callable[[Any], int]) -> Callable[[Any], int]:
         @wraps(real)
