@@ -226,6 +226,23 @@ def test_each_trial_has_a_copy_at_the_same_place_whatever_the_process(folder: Pa
     assert not Path(trials[0].answer.partition(" ")[0]).exists()
 
 
+def test_in_real_time_it_has_a_copy_and_a_twin_too(folder: Path) -> None:
+    def agent(prompt: str) -> str:
+        prices = read_prices()
+        (Path("src") if prices else Path()).joinpath("app.py").write_text("1\n", encoding="utf-8")
+        return prompt
+
+    def read_prices() -> list[int]:
+        return [17]
+
+    before, empty = Path.cwd(), lab.inject("empty", "read_prices")
+    trial = lab.run(agent, "Do it.", reads=[read_prices], files=folder, world="local", faults=[empty])
+    assert trial.why.startswith("create app.py, which was not asked for; missing: change src/app.py")
+    assert Path.cwd() == before
+    with pytest.raises(LookupError, match=r"no function or service 'commands' to hit"):
+        lab.run(agent, "Do it.", files=folder, world="local", faults=[lab.inject("command_fails", "commands")])
+
+
 def test_who_changes_the_folder_itself_is_told_where_its_copy_is(folder: Path) -> None:
     def agent(prompt: str) -> str:  # noqa: ARG001
         (folder / "src" / "app.py").write_text("one\n", encoding="utf-8")
