@@ -130,6 +130,20 @@ def test_a_command_may_be_ended_with_its_group(folder: Path) -> None:
     assert lab.run(agent, "Do it.", files=folder).answer == "It ended with -15."
 
 
+@pytest.mark.parametrize("shell", [False, True])
+def test_a_killed_command_has_done_its_work_and_a_failed_one_none(folder: Path, shell: bool) -> None:
+    def agent(prompt: str) -> str:  # noqa: ARG001
+        command = "touch a && touch b" if shell else [Path("/usr/bin/touch"), "a", "b"]
+        return str(subprocess.call(command, shell=shell))
+
+    killed = run(agent, folder, "command_killed", "commands")
+    assert (killed.answer, effects(killed)) == ("-9", ["create a", "create b"])
+    failed = run(agent, folder, "command_fails", "commands", code=7)
+    assert (failed.answer, effects(failed)) == ("7", [])
+    with pytest.warns(UserWarning, match="'command_silent on commands' changed nothing"):  # nobody reads what it prints
+        run(agent, folder, "command_silent", "commands")
+
+
 def test_a_command_without_a_timeout_hangs(folder: Path) -> None:
     trial = run(lambda _: subprocess.call(["true"]), folder, "command_times_out", "commands")
     assert trial.outcome == "hung"

@@ -67,19 +67,26 @@ class CommandCalls:
             if not self.active or self._seam.book is None:
                 real(process, args, *rest, **options)
                 return
-            words = args if isinstance(args, str) else shlex.join(map(os.fsdecode, args))
+            words = _split(args)
+            command = words[0] if isinstance(args, str) else shlex.join(words)
+            piped = [name for name in ("stdout", "stderr") if options.get(name) == subprocess.PIPE]
             was_run: list[bool] = []
+
+            def act() -> str | None:
+                was_run.append(True)
+                return STARTED if piped else None  # nobody else reads what it prints
+
             code, vars(process)["never_ends"] = 0, False
             try:
-                is_silent = self._run(words, lambda: was_run.append(True)) != STARTED
+                is_silent = self._run(command, act) != STARTED
             except subprocess.CalledProcessError as error:
                 code, is_silent = error.returncode, False
             except subprocess.TimeoutExpired:
                 vars(process)["never_ends"], is_silent = True, False
             if code or not was_run:
-                args = _end_with(code, args if was_run else None, is_shell=bool(options.pop("shell", False)))
-                options.pop("executable", None)
-            silent = [name for name in ("stdout", "stderr") if is_silent and options.get(name) == subprocess.PIPE]
+                shell = (options.pop("executable", None) or "/bin/sh") if options.pop("shell", False) else ""
+                args = _end_with(code, words if was_run else (), shell)
+            silent = piped if is_silent else ()
             with self.outside():
                 real(process, args, *rest, **{**options, **dict.fromkeys(silent, subprocess.DEVNULL)})
                 self._running.append(process)
@@ -157,18 +164,19 @@ class CommandCalls:
         return system
 
 
-def _act(command: str, act: Callable[[], object]) -> str:  # noqa: ARG001 - the command is for the log
-    act()
-    return STARTED
+def _act(command: str, act: Callable[[], str | None]) -> str | None:  # noqa: ARG001 - the command is for the log
+    return act()
 
 
-def _end_with(code: int, args: Any, *, is_shell: bool) -> Sequence[str]:
+def _split(args: Any) -> list[str]:
+    """The words of a command, as `subprocess.Popen` is given them."""
+    return [os.fsdecode(args)] if isinstance(args, str | bytes | os.PathLike) else [*map(os.fsdecode, args)]
+
+
+def _end_with(code: int, words: Sequence[str], shell: str) -> Sequence[str]:
     """The words of a command that does this one, if there is one, and ends with this code, or by this signal if it is
-    below 0."""
+    below 0. `shell`: reads the command's first word; empty if none does."""
     ending = f"exit {code}" if code >= 0 else f"kill -{-code} $$"
-    if args is None:
+    if not words:
         return ["/bin/sh", "-c", ending]
-    words = [os.fsdecode(args)] if isinstance(args, str | bytes | os.PathLike) else [*map(os.fsdecode, args)]
-    if is_shell:
-        return ["/bin/sh", "-c", f"({words[0]}\n)\n{ending}"]
-    return ["/bin/sh", "-c", f'"$@"\n{ending}', "sh", *words]
+    return [shell, "-c", f"({words[0]}\n)\n{ending}"] if shell else ["/bin/sh", "-c", f'"$@"\n{ending}', "sh", *words]
