@@ -66,9 +66,10 @@ def open_workspace(source: Path, *, enters: bool = True) -> Iterator[Workspace]:
     import fcntl  # no such locks on Windows, where `parse_folder` refuses
 
     home = Path(tempfile.gettempdir()).resolve() / f"chaoslab-files-{os.getuid()}" / digest([str(source)])
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    home.parent.mkdir(mode=0o700, exist_ok=True)
     if home.parent.stat().st_uid != os.getuid():
         raise PermissionError(f"{home.parent} is another user's: name another folder in TMPDIR")
+    home.mkdir(exist_ok=True)
     folder, current = home / source.name, Path.cwd()
     with (home / "lock").open("w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
