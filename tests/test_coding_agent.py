@@ -133,7 +133,7 @@ def test_a_command_may_be_ended_with_its_group(folder: Path) -> None:
 @pytest.mark.parametrize("shell", [False, True])
 def test_a_killed_command_has_done_its_work_and_a_failed_one_none(folder: Path, shell: bool) -> None:
     def agent(prompt: str) -> str:  # noqa: ARG001
-        command = "touch a && touch b" if shell else [Path("/usr/bin/touch"), "a", "b"]
+        command: Any = "touch a && touch b" if shell else [Path("/usr/bin/touch"), "a", "b"]
         return str(subprocess.call(command, shell=shell))
 
     killed = run(agent, folder, "command_killed", "commands")
