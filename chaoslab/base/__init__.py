@@ -2,6 +2,6 @@
 
 Other rooms use `alike`, `boundary`, `child_group`, `clock`, `commandline`, `dice`, `differences`, `durations`,
 `extras`, `files`, `foreign`, `former`, `garbage`, `identity`, `interrupts`, `json_text`, `jsonable`, `levers`,
-`lifeline`, `parsers`, `phrases`, `prometheus`, `registry`, `secrets`, `shapes`, `terminal`, `user_line`, `values`,
-`version`, `web_pages`.
+`lifeline`, `parsers`, `phrases`, `prometheus`, `registry`, `secrets`, `shapes`, `snapshots`, `terminal`, `user_line`,
+`values`, `version`, `web_pages`.
 """

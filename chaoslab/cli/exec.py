@@ -41,18 +41,26 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--resume-with", metavar="COMMAND", help="what goes on, once, when agent_dies has killed the command: one text"
     )
+    parser.add_argument(
+        "--files", metavar="DIR",
+        help="run it in a copy of this folder; all that it does there beyond a first run without faults is harm",
+    )  # fmt: skip
     gateway.add_statement_options(parser, fact="a text that the answer must show", like="POST /refunds")
     parser.add_argument("words", nargs="+", metavar="COMMAND", help="after --: the command and its arguments")
 
 
 def run(options: argparse.Namespace) -> int:
     import shlex
+    from functools import partial
 
+    from chaoslab.core.plan import Plan
     from chaoslab.execution.upstreams import check_bases
+    from chaoslab.execution.workspace import parse_folder
     from chaoslab.surfaces import exec_agent
     from chaoslab.surfaces.gateway import make_prompt_start, parse_effects, warn_of_unreached
 
     try:
+        files = None if options.files is None else parse_folder(options.files, option="--files")
         resume = shlex.split(options.resume_with or "")
         routes, plan, make_gateway = gateway.prepare_gateway(
             options, 0 if options.proxy else None, "--proxy", mortal=bool(resume)
@@ -61,6 +69,12 @@ def run(options: argparse.Namespace) -> int:
         variables = exec_agent.parse_variables(options.env, routes)
         started = make_prompt_start(" ".join(options.words), options.fact, parse_effects(options.effects))
         warn_of_unreached(routes)
+        if files is not None and started.effects is None:
+            calm = partial(make_gateway.func, routes, Plan(plan.seed), **make_gateway.keywords)
+            started = exec_agent.run_calm(
+                options.words, variables, routes, calm, started=started, files=files, settle_s=options.settle,
+                deadline_s=options.deadline,
+            )  # fmt: skip
         return exec_agent.run(
             options.words,
             variables,
@@ -75,6 +89,7 @@ def run(options: argparse.Namespace) -> int:
             deadline_s=options.deadline,
             attempts_max=options.attempts_max,
             resume=resume,
+            files=files,
         )
     except (ValueError, TypeError, LookupError, OSError) as error:
         return refuse(error)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 import signal
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import _GeneratorContextManager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +17,8 @@ if TYPE_CHECKING:
     from chaoslab.core.plan import Plan
     from chaoslab.seams.gateway.routes import GatewayRoute
     from chaoslab.surfaces.gateway import RunningGateway
+
+    MakeGateway = partial[_GeneratorContextManager[RunningGateway]]
 
 HELP = "stand between programs in any language and their services, and break what passes"
 LOOK_S = 0.2
@@ -133,7 +134,7 @@ def parse_stop_if(text: str) -> tuple[float, float]:
 
 def prepare_gateway(
     options: argparse.Namespace, proxy_port: int | None, named: str, *, mortal: bool = False
-) -> tuple[dict[str, GatewayRoute], Plan, Callable[..., AbstractContextManager[RunningGateway]]]:
+) -> tuple[dict[str, GatewayRoute], Plan, MakeGateway]:
     """The routes, the plan, and a function that makes the gateway which the options describe. `named`: the option for a
     proxy. `mortal`: the agent may be killed. Raises ValueError, TypeError, LookupError, OSError: one is wrong."""
     from chaoslab.config.settings import inherited

@@ -31,6 +31,8 @@ UNTOLD, UNTOLD_S = "untold", math.nan
 
 CANCELLED = "cancelled"
 """The error of a call whose answer nobody waited for any more: its agent cancelled it."""
+FILES = "files"
+"""The target of effects on the files of the agent's folder, whose content is compared to the letter."""
 OPEN = "open at the trial's end"
 """The error of a call that was still under way when its trial ended. Nobody had given it up."""
 

@@ -62,6 +62,8 @@ class Fault:
     - `of_container`: it is done by a container's engine alone, so it exists in the compose world alone.
     - `of_stdio`: it acts between the lines of a server's standard output, which `chaoslab mcp` alone has.
     - `of_clock`: it moves the wall clock of its target, which there is one of only in virtual time.
+    - `of_machine`: it breaks the files or the commands of the agent's own machine: these targets of a trial with
+      `files=`, and functions.
     - `dose`: its parameter, in seconds, that decides if the caller gives the call up; a search tries it on both sides
       of the caller's timeout.
     - `refuses`: its connection is refused. It needs no lane of its own, and no toxics.
@@ -107,6 +109,7 @@ class Fault:
     of_container: ClassVar[bool] = False
     of_stdio: ClassVar[bool] = False
     of_clock: ClassVar[bool] = False
+    of_machine: ClassVar[Sequence[str]] = ()
     dose: ClassVar[str] = ""
     refuses: ClassVar[bool] = False
     closes: ClassVar[bool] = False

@@ -18,6 +18,7 @@ from chaoslab.base.parsers import SECONDS_MAX
 from chaoslab.base.registry import did_you_mean, names
 from chaoslab.core import triggers
 from chaoslab.core.fault import GROUP, Fault, load, stated, trait
+from chaoslab.core.machine import TARGETS
 from chaoslab.core.plan import Choice, Injection, check_cascades
 
 WIDTH = 100
@@ -236,6 +237,18 @@ def of_tools(fault: str, model: str) -> str:
     return f"{fault} works on the answers of tools, and {model} is a model: inject confabulation or garbled_answer"
 
 
+def _refuse_by_machine(fault: str, target: str, *, is_function: bool) -> str:
+    """The line by which a fault of the agent's own machine is refused elsewhere, or another fault there; empty if it
+    fits."""
+    known: Sequence[str] = trait(load(fault), "of_machine")
+    if target in TARGETS and target not in known:
+        others = ", ".join(name for name in names(GROUP) if target in trait(load(name), "of_machine"))
+        return f"{fault} is none of the faults of {target}, which are {others}"
+    if known and not is_function:
+        return f"{fault} breaks the agent's own files or commands, and {target} is a service: aim it at a function"
+    return ""
+
+
 def check(
     injections: Iterable[Injection], targets: Iterable[str], *, turns: int = 1, models: Iterable[str] = (),
     functions: Iterable[str] = (), objects: Iterable[str] = (), may_be: Iterable[str] = (), stdio: bool = False,
@@ -291,6 +304,9 @@ def check(
                 raise ValueError(f"{choice.fault} {OF_AGENT}")
             if (where := alone(choice.fault)) and not (stdio and where == STDIO_ALONE):
                 raise ValueError(f"{choice.fault} {where}")
+            for name in filter(injection.covers, present):
+                if refusal := _refuse_by_machine(choice.fault, name, is_function=name in returns):
+                    raise ValueError(refusal)
             for name in filter(injection.covers, returns if trait(kind, "of_process") else ()):
                 raise ValueError(f"{choice.fault} stops a process, and {name} is a function: aim it at a service")
             for name in filter(injection.covers, no_texts if trait(kind, "of_text") else ()):

@@ -20,6 +20,7 @@ from chaoslab.core.exchange import Call
 from chaoslab.core.fault import LAYERS as LAYERS
 from chaoslab.core.fault import Fault, guarded, load, trait
 from chaoslab.core.limits import Guard, Limits
+from chaoslab.core.machine import TARGETS
 from chaoslab.core.occasion import HitsSoFar, Occasion
 from chaoslab.core.triggers import Trigger
 from chaoslab.core.triggers.counting import Attempts, Persistence
@@ -113,8 +114,16 @@ class Injection:
     def _patterns(self) -> tuple[re.Pattern[str], ...]:
         return tuple(re.compile(translate(target)) for target in self.targets)
 
+    @cached_property
+    def _of_machine(self) -> frozenset[str]:
+        """The targets of the agent's own machine that its faults know."""
+        return frozenset(name for choice in self.choices for name in trait(load(choice.fault), "of_machine"))
+
     def covers(self, target: str) -> bool:
-        return target in self.targets or any(pattern.match(target) for pattern in self._patterns)
+        if target in self.targets:
+            return True
+        known = target not in TARGETS or target in self._of_machine
+        return known and any(pattern.match(target) for pattern in self._patterns)
 
     @property
     def may_hit(self) -> bool:

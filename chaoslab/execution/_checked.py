@@ -1,7 +1,7 @@
 """Checks the arguments of `run` before anything is started, and makes the run of them."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from chaoslab.execution.agents.functions import name_of
 from chaoslab.execution.forked import can_limit_memory
 from chaoslab.execution.options import RunArguments, RunOptions
 from chaoslab.execution.upstreams import check_clocks, check_hosts, check_refusing
+from chaoslab.execution.workspace import parse_folder
 from chaoslab.model.formats import with_objects
 from chaoslab.record.runs import Run
 from chaoslab.seams import adapters
@@ -42,6 +43,7 @@ NOT_NAMED = frozenset(
         "upstreams",
         "models",
         "isolate",
+        "files",
         "judge",
         "logs",
         "keep",
@@ -71,7 +73,9 @@ class RunTargets:
     @classmethod
     def of(cls, run: AgentSpec) -> "RunTargets":
         """That of a run which was checked."""
-        names = _validation.collect_names(run.tools, run.reads, {**run.services, **run.upstreams})
+        names = _validation.collect_names(
+            run.tools, run.reads, {**run.services, **run.upstreams}, machine=_has_machine(run.options)
+        )
         turns = run.prompt.most if isinstance(run.prompt, Conversation) else 1
         return cls(names, run.services, run.upstreams, run.models, turns, run.options.world, _is_mortal(run.options))
 
@@ -116,6 +120,9 @@ def build_spec(arguments: RunArguments) -> tuple[AgentSpec, bool, Path | None]:
     arguments.check()
     if arguments.logs is None and arguments.keep != RunOptions.__dataclass_fields__["keep"].default:
         raise ValueError("keep= is about logs, and none are written: give logs= too")
+    if arguments.files is not None:
+        isolate = arguments.isolate or ("fork" if world == "virtual" else None)
+        arguments = replace(arguments, files=str(parse_folder(arguments.files)), isolate=isolate)
     if arguments.memory_mb is not None and not (arguments.isolate and can_limit_memory()):
         raise ValueError("memory_mb= needs isolate='fork' on Linux: only a process of its own has a memory of its own")
     for name in ("now", "order") if world != "virtual" else ():
@@ -126,7 +133,8 @@ def build_spec(arguments: RunArguments) -> tuple[AgentSpec, bool, Path | None]:
     )
     all_services = {**services, **upstreams}
     _validation.check_agent(arguments.agent)
-    names = _validation.collect_names(tools, reads, all_services)
+    names = _validation.collect_names(tools, reads, all_services, machine=_has_machine(arguments))
+    has_files = arguments.files is not None
     models = _validation.parse_models(arguments.models, all_services)
     turns, prompt_text = 1, str(prompt)
     if isinstance(prompt, Conversation):
@@ -147,17 +155,17 @@ def build_spec(arguments: RunArguments) -> tuple[AgentSpec, bool, Path | None]:
     check_hosts(plan, upstreams)
     if not all_services and arguments.limits is not None:  # a service may have tools of other names
         check_targets(read_limits(arguments.limits), names)
-    effects = None
+    effects, has_others = None, bool(all_services) or has_files
     if arguments.effects is not None:
         tools_by_name = {name_of(function): function for function in tools}
-        effects = _validation.parse_effects(arguments.effects, tools_by_name, of_services=bool(all_services))
+        effects = _validation.parse_effects(arguments.effects, tools_by_name, of_services=has_others)
     tool_names = [name_of(function) for function in tools]
-    _says.check(arguments.says, tool_names, of_services=bool(all_services))
+    _says.check(arguments.says, tool_names, of_services=has_others)
     for option, effect_names in (
         ("undoes", [*(arguments.undoes or {}), *(arguments.undoes or {}).values()]),
         ("idempotent", arguments.idempotent),
     ):
-        _validation.check_effects(option, effect_names or (), tool_names, of_services=bool(all_services))
+        _validation.check_effects(option, effect_names or (), tool_names, of_services=has_others)
     facts, twin = _validation.parse_facts(arguments.facts), arguments.twin
     if twin is not None and not isinstance(twin, bool):
         raise TypeError(f"twin is {_validation.shown(twin)}: it should be True, False or None")
@@ -175,7 +183,7 @@ def build_spec(arguments: RunArguments) -> tuple[AgentSpec, bool, Path | None]:
         ]
     )  # fmt: skip
     state = _validation.check_state(arguments.state)
-    wants_twin = (effects is None and world == "virtual") if twin is None else twin
+    wants_twin = (effects is None and (world == "virtual" or has_files)) if twin is None else twin
     if state is not None and not wants_twin:
         raise ValueError("state= is compared with a run without faults: it needs twin=True, which this run has not")
     _validation.check_raises(raises, [name_of(function) for function in (*tools, *reads)])
@@ -215,6 +223,10 @@ def _named_options(arguments: RunArguments) -> list[list[Any]]:
 
 def _is_mortal(options: RunOptions) -> bool:
     return options.world == "virtual" and (options.resume_with is not None or not options.resumes)
+
+
+def _has_machine(options: RunOptions) -> bool:
+    return options.world == "virtual" and options.files is not None
 
 
 def _check_world(world: str, services: Mapping[str, Any]) -> None:

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cache, partial
+from itertools import count
 from typing import Any
 
 from chaoslab.analysis.measures.delivery import DeliveryCell
@@ -37,6 +38,8 @@ ORDER = {
     "order": 17, "name": "Tea", "amount": 12.5, "due": "2026-06-01", "paid": True, "customer": "ann@shop.test",
     "lines": [{"item": "tea", "count": 2, "price": 4.0}, {"item": "cup", "count": 1, "price": 4.5}], "total": 12.5,
 }  # fmt: skip
+TEXT = "the text of a file"
+"""An argument of the function, for faults that need one."""
 LIST = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}'
 LIST_ANSWER = b'{"jsonrpc": "2.0", "id": 1, "result": {"tools": [{"name": "price", "description": "Price"}]}}'
 """A request for the list of tools in MCP, and the answer."""
@@ -62,15 +65,18 @@ def _run_trial(agent: Callable[[str], str], cell: DeliveryCell, fault: Injection
 def _call_function(cell: DeliveryCell, fault: Injection) -> Trial:
     at_work = _make_work(cell)
 
-    def get_order(order: int) -> dict[str, Any]:
+    reads = count(1)
+    has_text = bool(trait(load(cell.fault), "of_machine"))
+
+    def get_order(order: int, text: str = "") -> dict[str, Any]:
         at_work()
-        return {**ORDER, "order": order}
+        return {**ORDER, "order": order, **({"text": text, "reads": next(reads)} if text else {})}
 
     def make_calls(numbers: Iterable[int]) -> None:
         for number in numbers:
             _pass_time(number)
             with suppress(Exception):
-                get_order(number % 7)
+                get_order(number % 7, *([TEXT] if has_text else []))
 
     return _run_trial(_make_agent(cell, make_calls), cell, fault, reads=[get_order])
 

@@ -50,6 +50,9 @@ class TrialPlace(Protocol):
         """Lines about what was under way still when the time to settle was over. `busy`: the calls; if
         there are none, threads that only turn, such as for a pulse, are left out."""
 
+    def outside(self) -> AbstractContextManager[None]:
+        """A context in which this thread is in real time, and the clock of this world stands still."""
+
     def aside(self, work: Callable[[], None]) -> None:
         """Runs the work in this world, before the trial or after it. It takes none of the trial's time."""
 
@@ -93,6 +96,9 @@ class RealTimePlace:
         self.late = self.late or reason
 
     def entered(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def outside(self) -> AbstractContextManager[None]:
         return nullcontext()
 
     def settle(self, within_s: float, busy: Callable[[], Sequence[str]]) -> None:

@@ -11,6 +11,7 @@ from chaoslab.base.jsonable import show_value as shown
 from chaoslab.base.jsonable import to_jsonable
 from chaoslab.base.phrases import a
 from chaoslab.base.registry import did_you_mean
+from chaoslab.core.machine import TARGETS
 from chaoslab.core.plan import Injection
 from chaoslab.execution.agents.functions import Fresh, NamedTool, explain_misfit, name_of, unwrap_tool
 from chaoslab.execution.forked import can_fork
@@ -329,9 +330,11 @@ def check_agent(value: Any, where: str = "agent") -> None:
         )
 
 
-def collect_names(tools: Sequence[Any], reads: Sequence[Any], services: Mapping[str, Any]) -> list[str]:
-    """The names that a fault can be aimed at."""
-    names = [*(name_of(function) for function in (*tools, *reads)), *services]
+def collect_names(
+    tools: Sequence[Any], reads: Sequence[Any], services: Mapping[str, Any], *, machine: bool = False
+) -> list[str]:
+    """The names that a fault can be aimed at. `machine`: also the files and commands of a trial."""
+    names = [*(name_of(function) for function in (*tools, *reads)), *services, *(TARGETS if machine else ())]
     for name in names:
         if names.count(name) > 1:
             raise ValueError(

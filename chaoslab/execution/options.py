@@ -161,6 +161,13 @@ class RunOptions:
         "to the next.", group=AGENT, choices=("fork",),
         key="fork: each trial runs in a process of its own, so that nothing of it is left to the next.",
     )  # fmt: skip
+    files: str | Path | None = option(
+        None, "a folder of which each trial gets a copy, as its current directory and in the variable CHAOSLAB_FILES. "
+        'What the agent creates, changes, moves and deletes there are effects, as in {"effect": "delete build/app.o"}, '
+        "and a subprocess runs in real time while the clock stands still. In virtual time it implies isolate.",
+        group=AGENT, check=check_folder,
+        key="A folder beside the file: each trial works in a copy of it, and what it does there are effects.",
+    )  # fmt: skip
     memory_mb: int | None = option(
         None, 'the memory in MiB that a trial may take beyond what this process has, with isolate="fork" on Linux. '
         "What would take more raises MemoryError where it asks for it.", group=AGENT, check=check_memory,

@@ -33,7 +33,7 @@ OF_THE_LAB = ("faults", "limits", "seed", "world", "timeout", "deadline", "effec
 NOT_OF_THE_LAB = {
     "state": "its services tell their effects; state effects or facts",
     **dict.fromkeys(
-        ("isolate", "elsewhere", "calls_max", "model_calls_max", "settle", "now", "order", "memory_mb"),
+        ("isolate", "elsewhere", "calls_max", "model_calls_max", "settle", "now", "order", "memory_mb", "files"),
         "that is for an agent of yours",
     ),
 }

@@ -21,8 +21,8 @@ from chaoslab.record.log import encode_event
 from chaoslab.reports import trials as those
 from chaoslab.reports._faults import MetFault
 
-WIDTH, ANSWER_WIDTH = 200, 1000
-"""The most characters shown of a text, and of an answer."""
+WIDTH, ANSWER_WIDTH, DIFF_LINES = 200, 1000, 8
+"""The most characters shown of a text, and of an answer; the most lines of a file's diff."""
 
 
 def render_stories(
@@ -255,7 +255,13 @@ def event_text(event: events.Event) -> str:
         case events.Fallback():
             return f"fallback {_format_place(event)} to {event.address}"
         case events.Effect():
-            return f"effect   {event.target} {event.effect} {_format_value(event.content)}"
+            diff = event.content.get("diff") if event.target == events.FILES else None
+            if not isinstance(diff, str):
+                return f"effect   {event.target} {event.effect} {_format_value(event.content)}".rstrip()
+            lines = diff.splitlines()
+            more = [f"… {len(lines) - DIFF_LINES} lines more"] if len(lines) > DIFF_LINES else []
+            shown_lines = "".join(f"\n{'':>23}{_flatten(text)}" for text in [*lines[:DIFF_LINES], *more])
+            return f"effect   {event.target} {event.effect}{shown_lines}"
         case _:
             return _prompt_event_text(event)
 

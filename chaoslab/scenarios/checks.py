@@ -13,6 +13,7 @@ from chaoslab.analysis.metric import ByMetric
 from chaoslab.base.registry import did_you_mean, snake
 from chaoslab.core.conversation import Conversation, Turn, turn, turns
 from chaoslab.core.limits import read_limits
+from chaoslab.core.machine import TARGETS
 from chaoslab.scenarios._fault_checks import FaultChecks
 from chaoslab.scenarios._operations import describe_operation
 from chaoslab.scenarios.drawn_spec import Space, space_or_value
@@ -169,7 +170,11 @@ class Checks:
         ):
             if isinstance(dotted, str):
                 self._read(path, dotted)
-        names: list[str] = [*spec.services, *spec.upstreams]
+        names: list[str] = [
+            *spec.services,
+            *spec.upstreams,
+            *(TARGETS if spec.files and spec.world != "local" else ()),
+        ]
         for key, index, given_name, dotted in spec.functions:
             name = self._read((key, index), dotted)
             all_known = all_known and (name is not None or bool(given_name))

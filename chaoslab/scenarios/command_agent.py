@@ -24,6 +24,11 @@ def check_command(command: Sequence[str]) -> None:
         raise LookupError(f"the command {command[0]!r} is not found: give its path, or see that PATH holds it")
 
 
+def find_files(command: Sequence[str], folder: Path) -> list[str]:
+    """The command's words, in which the files of this folder have their whole paths, since it runs elsewhere."""
+    return [str((folder / word).resolve()) if (folder / word).is_file() else word for word in command]
+
+
 class CommandAgent:
     """Runs the command once for each trial. The prompt stands in place of `{prompt}` among its words, and comes at its
     standard input too."""
@@ -31,9 +36,14 @@ class CommandAgent:
     reset = ""
     """A shell's command that is run before each trial, without the gateway, so that services begin anew."""
 
-    def __init__(self, command: Sequence[str], *, folder: Path | None, deadline_s: float) -> None:
-        """Checks that the program is there. Raises LookupError: it is not."""
+    def __init__(
+        self, command: Sequence[str], *, folder: Path | None, deadline_s: float, in_copy: bool = False
+    ) -> None:
+        """Checks that the program is there. `in_copy`: it runs in the trial's copy of a folder, which is the current
+        directory then. Raises LookupError: it is not."""
         check_command(command)
+        self._in_copy = in_copy
+        command = find_files(command, folder or Path()) if in_copy else command
         self._environment = inherited()
         self._words, self._folder, self._deadline_s = tuple(command), folder, deadline_s
 
@@ -46,8 +56,8 @@ class CommandAgent:
             )
         command = [word.replace(PROMPT, prompt) for word in self._words]
         with subprocess.Popen(
-            command, cwd=self._folder, env=inherited(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, start_new_session=True,
+            command, cwd=None if self._in_copy else self._folder, env=inherited(), stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
         ) as process:  # fmt: skip
             try:
                 out, err = process.communicate(prompt.encode(), timeout=self._deadline_s)

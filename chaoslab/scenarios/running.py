@@ -416,6 +416,7 @@ def import_parts(scenario: Scenario) -> tuple[Any, dict[str, Any]]:
         "tools": list_functions("tools"),
         "reads": list_functions("reads"),
         "services": services,
+        "files": None if spec.files is None else str(Path(scenario.folder or "", spec.files)),
         "faults": scenario.injections,
         "resume_with": import_named("resume_with", spec.resume_with) if spec.resume_with else None,
         "state": import_named("state", spec.state) if spec.state else None,
@@ -430,7 +431,8 @@ def import_parts(scenario: Scenario) -> tuple[Any, dict[str, Any]]:
 
 def _make_command_agent(scenario: Scenario, spec: "CommandSpec") -> CommandAgent:
     try:
-        return CommandAgent(spec.command, folder=scenario.folder, deadline_s=scenario.spec.deadline)
+        in_copy = scenario.spec.files is not None
+        return CommandAgent(spec.command, folder=scenario.folder, deadline_s=scenario.spec.deadline, in_copy=in_copy)
     except LookupError as error:
         raise ScenarioError(f"{scenario.file or scenario.name}: {error.args[0]}") from None
 

@@ -274,6 +274,7 @@ class ScenarioSpec(Strict):
     services: dict[str, Dotted] = Field(default_factory=dict)
     upstreams: dict[str, Text] = Field(default_factory=dict)
     models: list[str] = Field(default_factory=list)
+    files: Text | None = None
     resume_with: Dotted | None = None
     resumes: Annotated[int, Field(ge=0, le=1000)] = 1
     state: Dotted | None = None

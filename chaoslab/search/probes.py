@@ -5,6 +5,7 @@ from dataclasses import fields
 
 from chaoslab.base.registry import names
 from chaoslab.core.fault import GROUP, load, trait
+from chaoslab.core.machine import TARGETS
 from chaoslab.core.plan import Injection
 from chaoslab.search.variation import Probe, Site
 
@@ -27,6 +28,9 @@ def find_applicable(
     for target in targets:
         apply[target], inapplicable[target] = [], {}
         for fault in fault_names:
+            if not faults and target not in TARGETS and trait(load(fault), "of_machine"):
+                inapplicable[target][fault] = "it breaks files and commands: name it to have it tried at a function"
+                continue
             for probe in _probes_of(fault):
                 try:
                     checked(probe.at(Site(target, 1)))

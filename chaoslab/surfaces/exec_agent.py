@@ -5,12 +5,14 @@ import select
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from chaoslab.analysis.verdict.judge import HUNG, judge
+from chaoslab.analysis.verdict.ledger import list_effects
 from chaoslab.base.child_group import ChildGroup, forward_signals
 from chaoslab.base.clock import system
 from chaoslab.base.commandline import GATE_FAILED, PROVES_NOTHING
@@ -20,9 +22,10 @@ from chaoslab.core import events
 from chaoslab.core.exchange import Call
 from chaoslab.core.plan import Plan
 from chaoslab.execution.upstreams import bypass_proxy, provider_variables
+from chaoslab.execution.workspace import VARIABLE, open_workspace
 from chaoslab.reports.gate import BY_ITSELF, Gate
 from chaoslab.reports.places import read_history
-from chaoslab.scenarios.command_agent import ANSWER_MAX, check_command
+from chaoslab.scenarios.command_agent import ANSWER_MAX, check_command, find_files
 from chaoslab.seams.gateway.routes import GatewayRoute
 from chaoslab.surfaces import sessions
 from chaoslab.surfaces.gateway import RunningGateway, judge_run, rule_on_trial, write_answer, write_run_end
@@ -56,15 +59,16 @@ def run(
     command: Sequence[str], address_variables: Mapping[str, str], routes: Mapping[str, GatewayRoute], plan: Plan,
     open_gateway: Callable[..., AbstractContextManager[RunningGateway]], *, started: events.PromptStarted, logs: Path,
     settle_s: float, gate: Gate = BY_ITSELF, levers: bool = False, deadline_s: float = DEADLINE_S,
-    attempts_max: int = ATTEMPTS_MAX, resume: Sequence[str] = (),
+    attempts_max: int = ATTEMPTS_MAX, resume: Sequence[str] = (), files: Path | None = None,
 ) -> int:  # fmt: skip
     """Runs a command and prints the verdict to standard error. Returns the exit code that the gate asks for, else the
     command's, which is 128 and the number of the signal that ended it, if one did. `address_variables`: routes by
     the variables that
     shall hold their addresses; `open_gateway`: makes the gateway; `levers`: they are there, and told; `settle_s`: as in
     `RunningGateway.end`; `deadline_s`, `attempts_max`: a command that takes longer, or tries one request more often, is
-    ended and has hung. `resume`: the command that goes on, once, when a fault has killed the first. Raises LookupError:
-    there is no such command. OSError: the port is taken, or no log can be written."""
+    ended and has hung. `resume`: the command that goes on, once, when a fault has killed the first. `files`: a folder,
+    in a copy of which it runs. Raises LookupError: there is no such command. OSError: the port is taken, or no log can
+    be written."""
     # Before the gateway: a command that is not there would leave a run without a trial.
     check_command(command)
     if resume:
@@ -73,16 +77,15 @@ def run(
     # Short values, such as "true", would be masked in every text.
     secrets = [value for name, value in environment.items() if name.upper().endswith(KEYS) and len(value) > 7]
     stop = partial(os.kill, os.getpid(), signal.SIGTERM) if levers else None
-    with open_gateway(started=started, secrets=secrets, stop=stop) as running:
+    with (
+        nullcontext() if files is None else open_workspace(files, enters=False) as workspace,
+        open_gateway(started=started, secrets=secrets, stop=stop) as running,
+    ):
         if levers:
             print(f"levers: {running.levers}/status", file=sys.stderr, flush=True)
         began_s = system.monotonic()
-        environment_told = (
-            environment | bypass_proxy(environment) | provider_variables(routes, running.url) | dict(running.told)
-        )
+        environment_told = _make_environment(environment, address_variables, routes, running)
         session = running.book.run.name
-        environment_told[sessions.VARIABLE] = session
-        environment_told |= {name: running.url(route) for name, route in address_variables.items()}
         ending = CommandEnding(until_s=began_s + deadline_s, deadline_s=deadline_s)
         # A command that repeats a refused request made a thousand of them in five seconds.
         running.seam.attempts_max, running.seam.runaway = attempts_max, ending.end
@@ -93,11 +96,12 @@ def run(
             ending.kill(died.call_name)
 
         running.seam.kill = kill
-        answer, code, error = _run_command(command, environment_told, ending)
+        folder = None if workspace is None else workspace.folder
+        answer, code, error = _run_command(command, environment_told, ending, folder)
         if ending.killed and resume:
             ending.killed = ""
             running.book.note(events.AgentResumed(nth=1))
-            answer, code, error = _run_command(resume, environment_told, ending)
+            answer, code, error = _run_command(resume, environment_told, ending, folder)
         seconds = system.monotonic() - began_s
 
         def finish() -> None:
@@ -108,6 +112,8 @@ def run(
                             injection=injection.name, target=target, request=request, made=request_count
                         )
                     )
+            for effect in () if workspace is None else workspace.list_effects():
+                running.book.note(effect)
             # Ended from outside: it has hung, and did not fail.
             kind = HUNG if ending.why else "agent"
             write_answer(
@@ -123,6 +129,44 @@ def run(
     if not plan.injections and not started.stated and exit_code == PROVES_NOTHING:
         exit_code = 0  # nothing of its own was to be judged
     return next((code for code in (GATE_FAILED, PROVES_NOTHING) if code in (exit_code, *server_codes)), exit_code)
+
+
+def run_calm(
+    command: Sequence[str], address_variables: Mapping[str, str], routes: Mapping[str, GatewayRoute],
+    open_gateway: Callable[..., AbstractContextManager[RunningGateway]], *, started: events.PromptStarted, files: Path,
+    settle_s: float, deadline_s: float = DEADLINE_S,
+) -> events.PromptStarted:  # fmt: skip
+    """The beginning of a trial beside a run of the command without faults, in a copy of the folder: all that this did
+    to the files, and its requests that changed something. Raises ValueError: it fails."""
+    check_command(command)
+    print("chaoslab: first without faults", file=sys.stderr, flush=True)
+    with (
+        TemporaryDirectory(prefix="chaoslab-") as logs,
+        open_workspace(files, enters=False) as workspace,
+        open_gateway(started=started, logs=Path(logs)) as running,
+    ):
+        environment = _make_environment(inherited(), address_variables, routes, running)
+        ending = CommandEnding(until_s=system.monotonic() + deadline_s, deadline_s=deadline_s)
+        _, _, error = _run_command(command, environment, ending, workspace.folder, tells=False)
+        running.end(settle_s=settle_s)
+        if error:
+            raise ValueError(f"without faults too, {error}: there is nothing to compare with")
+        history = read_history(running.book.run.name, logs=Path(logs))
+        requests = [{"effect": effect.effect} for effect in list_effects(history, running.book.key)]
+        changes = [{"effect": effect.effect, **effect.content} for effect in workspace.list_effects()]
+    return replace(started, effects=[*requests, *changes], stated=True)
+
+
+def _make_environment(
+    environment: Mapping[str, str], address_variables: Mapping[str, str], routes: Mapping[str, GatewayRoute],
+    running: RunningGateway,
+) -> dict[str, str]:  # fmt: skip
+    """The variables of a command whose requests go through the gateway."""
+    return {
+        **environment, **bypass_proxy(environment), **provider_variables(routes, running.url), **running.told,
+        sessions.VARIABLE: running.book.run.name,
+        **{name: running.url(route) for name, route in address_variables.items()},
+    }  # fmt: skip
 
 
 def judge_servers(name: str, gate: Gate, logs: Path) -> int:
@@ -163,10 +207,16 @@ class CommandEnding:
         return bool(self.why)
 
 
-def _run_command(command: Sequence[str], environment: Mapping[str, str], ending: CommandEnding) -> tuple[str, int, str]:
-    """The command's output, its exit code, and the words for its failure."""
+def _run_command(
+    command: Sequence[str], environment: Mapping[str, str], ending: CommandEnding, folder: Path | None = None, *,
+    tells: bool = True,
+) -> tuple[str, int, str]:  # fmt: skip
+    """The command's output, its exit code, and the words for its failure. `folder`: where it runs; `tells`: its output
+    is passed on."""
+    words = command if folder is None else find_files(command, Path.cwd())
+    variables = environment if folder is None else {**environment, VARIABLE: str(folder)}
     try:
-        child = ChildGroup(command, stdin=None, environment=environment)
+        child = ChildGroup(words, stdin=None, environment=variables, folder=folder)
     except OSError as error:
         message = f"the command {command[0]!r} cannot be run: {error.strerror}"
         # As a shell does that finds a file which it cannot run.
@@ -174,7 +224,7 @@ def _run_command(command: Sequence[str], environment: Mapping[str, str], ending:
         return "", NOT_RUN, message
     ending.child = child
     with child, forward_signals(child.send):
-        answer = _pass_output(child, ending)
+        answer = _pass_output(child, ending, tells=tells)
         # close ends its children too; wait lets them go on.
         code = child.close() if ending.why else child.wait()
     if ending.why:
@@ -187,9 +237,9 @@ def _run_command(command: Sequence[str], environment: Mapping[str, str], ending:
     return answer, code, f"the command ended with exit code {code}" if code else ""
 
 
-def _pass_output(child: ChildGroup, ending: CommandEnding) -> str:
-    """The text of a command's output, which is passed on to standard output as it comes. It ends with the command, even
-    if a child that it left behind holds the output, or when the command has to end."""
+def _pass_output(child: ChildGroup, ending: CommandEnding, *, tells: bool) -> str:
+    """The text of a command's output, which is passed on to standard output as it comes if it `tells`. It ends with the
+    command, even if a child that it left behind holds the output, or when the command has to end."""
     output, poll, stream = bytearray(), select.poll(), child.stdout
     poll.register(stream, select.POLLIN)
     while True:
@@ -202,8 +252,9 @@ def _pass_output(child: ChildGroup, ending: CommandEnding) -> str:
             continue
         if not (chunk := os.read(stream.fileno(), 65536)):
             break
-        sys.stdout.buffer.write(chunk)
-        sys.stdout.buffer.flush()
+        if tells:
+            sys.stdout.buffer.write(chunk)
+            sys.stdout.buffer.flush()
         # All is passed on; only so much is kept, as a command may write for hours.
         output += chunk[: ANSWER_MAX - len(output)]
     # A command may write what is no UTF-8.

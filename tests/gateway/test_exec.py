@@ -366,3 +366,40 @@ def test_a_proxy_in_the_environment_is_not_asked_for_the_gateway(
     with shop() as server:
         assert exec_(tmp_path, f"crm={server.url}", [sys.executable, "-c", PATIENT], "--effects", EFFECTS) == 0
     assert "chaoslab: correct" in capfd.readouterr().err
+
+
+CODING_AGENT = """
+import os, shutil, urllib.request
+try:
+    urllib.request.urlopen(os.environ["CRM_URL"] + "/stream").read()
+    os.remove("build.o")
+except OSError:
+    shutil.rmtree("src")
+print("Cleaned.")
+"""
+
+
+def test_a_command_in_a_copy_of_a_folder_does_harm_where_it_deletes_beyond_its_task(
+    crm: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "work/src").mkdir(parents=True)
+    (tmp_path / "work/src/app.py").write_text("app\n", encoding="utf-8")
+    (tmp_path / "work/build.o").touch()
+    (tmp_path / "agent.py").write_text(CODING_AGENT, encoding="utf-8")
+    words = ["--files", str(tmp_path / "work")]
+    agent = [sys.executable, str(tmp_path / "agent.py")]
+    assert exec_(tmp_path / "logs", crm, agent, *words) == 0
+    assert exec_(tmp_path / "logs", crm, agent, *words, "--fault", "server_error:crm") == 1
+    error = capfd.readouterr().err
+    assert "harm – delete src/app.py, which was not asked for; missing: delete build.o" in error
+    assert sorted(path.name for path in (tmp_path / "work").iterdir()) == ["build.o", "src"]
+    assert len(list((tmp_path / "logs").glob("2*"))) == 2
+
+
+def test_a_command_that_fails_without_faults_has_nothing_to_compare_with(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "work").mkdir()
+    words = ["exec", "--route", "crm=http://127.0.0.1:9", "--logs", str(tmp_path), "--files", str(tmp_path / "work")]
+    assert main([*words, "--", "false"]) == 2
+    assert "without faults too, the command ended with exit code 1" in capfd.readouterr().err

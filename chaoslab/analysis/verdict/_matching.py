@@ -18,7 +18,7 @@ from typing import Any
 from chaoslab.analysis.answers.values import contains_spelling, tokenize
 from chaoslab.base.alike import Span, are_equal, normalize_text, round_to_digits, spell_canonically
 from chaoslab.base.identity import canonical, is_idempotency_key
-from chaoslab.core.events import Effect, PromptStarted
+from chaoslab.core.events import FILES, Effect, PromptStarted
 
 Wish = Mapping[str, Any]
 SHOWN_DIGITS = 12
@@ -71,7 +71,7 @@ def nearly_matches(rules: Rules, wish: Mapping[str, Any], effect: Effect) -> boo
 def differing_keys(rules: Rules, wish: Mapping[str, Any], effect: Effect) -> list[str]:
     """The keys in which the effect differs. A repetition under another idempotency key is still a repetition."""
     keys = dict.fromkeys([*wish, *effect.content]) if rules.exact else wish
-    same = partial(_is_equal, rules.spans) if rules.exact else _fulfils
+    same = partial(_is_equal, rules.spans) if rules.exact or effect.target == FILES else _fulfils
     return [
         key
         for key in keys

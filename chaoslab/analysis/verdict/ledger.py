@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -269,8 +270,10 @@ def compare_effects(
                     repeats[wish] = tuple(lines[n] for n in pairing.alike(wish))
                 excess.append(_make_duplicate(text_of_effect, pairing.wanted(wish), repeats[wish]))
         elif (near_wish := near_wishes.take(effect)) is not None:
+            part = _describe_part(wishes[near_wish], effect)
             text = f"{text_of_effect}, but {_describe_difference(rules, wishes[near_wish], effect)}"
-            excess.append(Finding(FindingKind.ALTERED, text, (lines[number],)))
+            kind = FindingKind.LOST if part else FindingKind.ALTERED
+            excess.append(Finding(kind, f"missing: {part} of {text_of_effect}" if part else text, (lines[number],)))
         else:
             unasked.setdefault((text_of_effect, wish_texts.difference(effect, text_of_effect)), []).append(
                 lines[number]
@@ -357,7 +360,8 @@ def describe_effect(effect: str, content: Mapping[str, Any]) -> str:
     subject = content.get("to") or content.get("title") or content.get("id")
     if subject and effect == "message_sent":
         return f"message to {subject} sent"
-    return f"{effect.replace('_', ' ')} '{subject}'" if subject else effect.replace("_", " ")
+    name = effect.replace("_", " ") if effect.isidentifier() else effect  # a path keeps its own
+    return f"{name} '{subject}'" if subject else name
 
 
 def describe_times(count: int) -> str:
@@ -368,6 +372,19 @@ def describe_times(count: int) -> str:
 def _describe_difference(rules: Rules, wish: Mapping[str, Any], effect: Effect) -> str:
     key = differing_keys(rules, wish, effect)[0]
     return f"its {key} is {_show_value(effect.content.get(key))} instead of {_show_value(wish.get(key))}"
+
+
+def _describe_part(wish: Mapping[str, Any], effect: Effect) -> str:
+    """The lines of a file's diff that an effect lacks, in words, if it has no other lines than those of its wish; else
+    empty: something else was done."""
+    wished_lines, effect_lines = (
+        Counter(line for line in str(content.get("diff", "")).splitlines() if line[:1] in ("+", "-"))
+        for content in (wish, effect.content)
+    )
+    is_whole = all("diff" in content and "sha256" not in content for content in (wish, effect.content))
+    if not is_whole or not effect_lines < wished_lines:
+        return ""
+    return f"{(wished_lines - effect_lines).total()} of {wished_lines.total()} changed lines"
 
 
 def _show_value(value: Any) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from chaoslab.base.boundary import let_through
@@ -23,13 +24,19 @@ from chaoslab.execution.agents._case import AgentCase, AgentResult
 from chaoslab.execution.agents._says import read
 from chaoslab.execution.agents._trial_record import STOPPED, UNHELD, warn_unasked, warn_uncalled, write_end
 from chaoslab.execution.spec import AgentKilled, ProcessCrashed, TrialSpec
+from chaoslab.execution.workspace import Workspace, open_workspace
 from chaoslab.model.app import ModelApp
 from chaoslab.record.trial_log import TrialLog
 from chaoslab.seams.functions.seam import FunctionSeam
+from chaoslab.seams.machine.patching import MachineSeam
 from chaoslab.seams.services.seam import ServiceSeam
 
 ENDLESS_WORDS = "again and again"
 """The words of a world about a loop that takes no time."""
+SOURCE_CHANGED = (
+    "{} was changed meanwhile, and the trial has a copy of it: the agent should work in its current directory, whose "
+    "path is in CHAOSLAB_FILES too"
+)
 WAITS_MAX = 3
 """The most waits that a warning shows."""
 
@@ -49,10 +56,21 @@ class TrialSetup:
     unheld: Sequence[str]
     resume: Ask | None = None
     """Asked when the agent was killed, in its place."""
+    machine: MachineSeam | None = None
+    """The files and commands of the agent's own machine, if it has any."""
 
 
 def run_trial(case: AgentCase, spec: TrialSpec, ready: TrialSetup) -> AgentResult:
-    """Runs a trial in a place of its own."""
+    """Runs a trial in a place of its own, and in a copy of the files if there are any."""
+    if case.options.files is None or spec.stopped or spec.crashed:
+        return _run_trial(case, spec, ready, None, ExitStack())
+    with open_workspace(Path(case.options.files)) as workspace, ExitStack() as stack:
+        return _run_trial(case, spec, ready, workspace, stack)
+
+
+def _run_trial(
+    case: AgentCase, spec: TrialSpec, ready: TrialSetup, workspace: Workspace | None, stack: ExitStack
+) -> AgentResult:
     seam, services, trial = ready.functions, ready.services, nth_trial(case.name, spec.number, 1)
     place = ready.new(services, case.deadline_s, trial.key)
     with place.entered():
@@ -88,8 +106,14 @@ def run_trial(case: AgentCase, spec: TrialSpec, ready: TrialSetup) -> AgentResul
         result.error = ProcessCrashed(spec.crashed)
         result.warnings += (STOPPED,)
     else:
+        if workspace is not None and ready.machine is not None:
+            stack.enter_context(ready.machine.within(workspace.folder, workspace.source, place.outside))
         _ask_agent(case, ready, place, result, states)
     was_cut_short = spec.stopped or spec.crashed
+    stack.close()  # what it has left running ends before its files are read
+    file_effects = [] if workspace is None else workspace.list_effects()
+    if workspace is not None and workspace.is_source_changed:
+        result.warnings += (SOURCE_CHANGED.format(workspace.source),)
     if case.finds_lines:
         result.find_raised()
     # An agent that swallows the exit may still answer, after the deadline.
@@ -104,7 +128,7 @@ def run_trial(case: AgentCase, spec: TrialSpec, ready: TrialSetup) -> AgentResul
         result.warnings += (*warn_uncalled(case, result.called, ready.unheld), *warn_unasked(case, result))
     with place.entered():
         state = None if case.options.state is None or was_cut_short else states.event()
-        write_end(case, result, now, state, told=not was_cut_short)
+        write_end(case, result, now, state, file_effects, told=not was_cut_short)
     result.warnings += (result.pending,) if result.pending else ()
     return result
 

@@ -34,6 +34,7 @@ from chaoslab.seams.functions.mitigations import KINDS
 from chaoslab.seams.functions.references import References
 from chaoslab.seams.functions.seam import FunctionSeam, Wrapping
 from chaoslab.seams.functions.wrapped import WrappedFunction
+from chaoslab.seams.machine.patching import MachineSeam
 from chaoslab.seams.services.app import address_of
 from chaoslab.seams.services.model import ModelHost
 from chaoslab.seams.services.seam import ServiceSeam
@@ -148,13 +149,19 @@ class AgentSpec(AgentCase):
             )
             seam = FunctionSeam(self.plan, timeout_s=self.options.timeout_s, ordered=ordered)
             seam.mitigation = KINDS[self.mitigation]() if self.mitigation else None
+            machine = MachineSeam(seam) if self.options.files and self.options.world == "virtual" else None
+            if machine is not None:
+                stack.enter_context(machine.patched())
+                exchanged = [*exchanged, *machine.pairs]
             pairs, unheld = stack.enter_context(self._wrap_functions(seam, exchanged))
             ask, of_coroutine = self._ask(self.agent)
             resume = self.options.resume_with
             if isinstance(self.agent, Fresh):  # the functions it will reach are not known yet
                 ask, of_coroutine, unheld = self._ask_fresh(self.agent, pairs), False, ()
             again = None if resume is None else self._ask_of(resume, pairs)
-            yield TrialSetup(seam, self._make_service_seam(self.plan), new, hung, ask, of_coroutine, unheld, again)
+            yield TrialSetup(
+                seam, self._make_service_seam(self.plan), new, hung, ask, of_coroutine, unheld, again, machine
+            )
 
     def _make_service_seam(self, plan: Plan) -> ServiceSeam:
         models = {name: _make_model_host(self.services.get(name)) for name in self.models}

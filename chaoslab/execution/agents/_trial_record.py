@@ -20,16 +20,17 @@ STOPPED = "what it did until its process was ended is not known"
 
 
 def write_end(
-    case: AgentCase, result: AgentResult, now: datetime, state: events.EndState | None, *, told: bool = True
-) -> None:
+    case: AgentCase, result: AgentResult, now: datetime, state: events.EndState | None,
+    file_effects: Sequence[events.Effect] = (), *, told: bool = True,
+) -> None:  # fmt: skip
     """Writes the events with which a trial ends; those of the answer where it was given. `now`: the moment at which it
-    began. `state`: the end state, if it was read. `told`: its calls are known."""
+    began. `state`: the end state, if it was read. `file_effects`: those on its files. `told`: its calls are known."""
     book, prompt_text = result.book, str(case.prompt)
     kind = HUNG if result.hung else "agent" if result.error is not None else "none"
     error = result.hung or (describe_error(result.error) if result.error is not None else "")
     text = "" if kind != "none" else render_answer(result.answer)
     end = iso(now + timedelta(seconds=result.seconds))
-    closing_events: list[events.Event] = [] if state is None or book.went_on else [state]
+    closing_events: list[events.Event] = [*file_effects, *([] if state is None or book.went_on else [state])]
     closing_events += [events.LabWarning(message=warning) for warning in result.warnings]
     closing_events += _list_unreached(case, book) if told else ()
     closing_events.append(
@@ -94,7 +95,7 @@ def warn_uncalled(case: AgentCase, called: frozenset[str], unheld: Sequence[str]
     names = [name for name in callable_names if name not in known_names]
     if not names:
         return ()
-    called_names = set(callable_names).difference(names)
+    called_names = called.union(callable_names).difference(names)
     idle_injections = [
         i.name for i in case.plan.injections if i.may_hit and not i.calls and not any(map(i.covers, called_names))
     ]

@@ -8,10 +8,11 @@ import importlib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from errno import ECONNREFUSED, ECONNRESET
+from errno import EACCES, ECONNREFUSED, ECONNRESET, ENOSPC
 from functools import partial
 from socket import EAI_NONAME, gaierror
 from ssl import SSLCertVerificationError
+from subprocess import CalledProcessError, TimeoutExpired
 from types import SimpleNamespace
 from typing import Any
 
@@ -91,6 +92,22 @@ class NativeErrors:
     def text(self, said: str) -> Any:
         """The value for a reply that is not the tool's own but a text; None for an empty one."""
         return said or None
+
+
+def fail_by_machine(name: str, kind: str, deadline_s: float) -> Exception | None:
+    """The system's own exception for a failure of a file or a command; None for any other. `deadline_s`: the time that
+    the call had."""
+    word, _, code = kind.partition(" ")
+    match word:
+        case "disk_full":
+            return OSError(ENOSPC, f"{name}: No space left on device")
+        case "denied":
+            return PermissionError(EACCES, f"{name}: Permission denied")
+        case "exited":
+            return CalledProcessError(int(code), name)
+        case "expired":
+            return TimeoutExpired(name, deadline_s)
+    return None
 
 
 PYTHON = NativeErrors({})

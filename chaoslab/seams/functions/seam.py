@@ -23,12 +23,13 @@ from chaoslab.core.attempt import Attempt
 from chaoslab.core.chain import at_once
 from chaoslab.core.events import CANCELLED, OPEN, REPLY_MAX, Event, own_words
 from chaoslab.core.exchange import Call, Failure, Reply
+from chaoslab.core.machine import TARGETS
 from chaoslab.core.memory import TrialMemory
 from chaoslab.core.plan import Candidates, Decision, Plan
 from chaoslab.record.trial_log import TrialLog
 from chaoslab.seams.functions._call_record import CallRecord, Spelt, abridge_result
 from chaoslab.seams.functions.mitigations import Mitigation
-from chaoslab.seams.functions.native_errors import PYTHON, NativeErrors, mark_of_fault
+from chaoslab.seams.functions.native_errors import PYTHON, NativeErrors, fail_by_machine, mark_of_fault
 from chaoslab.seams.functions.wrapped import Form, Returned, WrappedFunction
 
 # The most calls in a row, by default, that an agent may make while no virtual time passes.
@@ -330,8 +331,11 @@ class _Attempt(Attempt):
                 self._kill(self.call)
             error = failure.native
             if error is None:
-                # Numbered by the calls so far, by which a failure of a tool within is told to be a fault's.
-                error = mark_of_fault(self.tool.errors.failed(self.tool.name, failure.kind), self.book.calls)
+                name, errors = self.tool.name, self.tool.errors
+                error = fail_by_machine(name, failure.kind, self.deadline_s) or errors.failed(name, failure.kind)
+                if self.tool.name not in TARGETS:  # what is done on the machine is known at the end
+                    # Numbered by the calls so far, by which a failure of a tool within is told to be a fault's.
+                    error = mark_of_fault(error, self.book.calls)
             try:
                 raise error
             finally:

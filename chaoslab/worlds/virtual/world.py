@@ -229,6 +229,10 @@ class World:
         """A context in which this thread of the process is in the world, and uses its clocks and its chance."""
         return within(self)
 
+    def outside(self) -> AbstractContextManager[None]:
+        """A context in which this thread is in no world, while the clock of this one stands still."""
+        return within(None)
+
     @contextmanager
     def importing(self, module: str) -> Iterator[None]:
         """A context in which chance belongs to the module. So the module gets the same values in whichever trial it is

@@ -36,7 +36,7 @@ class RefusedNames:
         return (_BY_EXEC,) if self.remedy in (_AS_FUNCTION, _IN_THREADS) else ()
 
 
-_AS_FUNCTION = "call what it does as a function"
+_AS_FUNCTION = "give files=, a folder of which each trial gets a copy"
 _BY_EXEC = "run the agent as a command of `chaoslab exec`, in real time"
 _IN_THREADS = "do it in this process, in threads"
 _ASK = "ask time.monotonic()"

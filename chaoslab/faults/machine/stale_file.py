@@ -1,0 +1,32 @@
+"""A file is read as it was before it was changed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from chaoslab.core.changed_reply import ChangedReply, is_same_question, list_answered, meaning
+from chaoslab.core.exchange import Call, Flow, TrialContext
+from chaoslab.core.json_values import spelt
+from chaoslab.core.machine import FIRST, LATEST, READ
+
+
+@dataclass(frozen=True)
+class StaleFile(ChangedReply):
+    """Gives the file as it was when the trial began, as a cache or a shared disk does; one that was not there then is
+    not found. A function gives its first answer to the same arguments."""
+
+    conditional = True
+    looks_back = True
+    of_machine = (READ,)
+    needs = "a file that its trial has changed, or a different answer to the same arguments"
+    example = '"stale_file", "files.read", calls=[2]'
+    source = "https://github.com/anthropics/claude-code/issues/43138"
+
+    def flow(self, call: Call, context: TrialContext) -> Flow:
+        if call.target != READ:
+            return (yield from super().flow(call, context))
+        value = call.value if isinstance(call.value, Mapping) else {}
+        return (yield call.with_value({**value, "version": FIRST}) if value.get("version") == LATEST else call)
+
+    def changed(self, value: object, call: Call, context: TrialContext) -> object:
+        earlier = (meaning(reply) for past, reply in list_answered(call, context) if is_same_question(past, call))
+        return next((answer for answer in earlier if spelt(answer) != spelt(value)), value)
