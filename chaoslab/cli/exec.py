@@ -39,7 +39,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="a command that tries one request more often is in a loop, and has hung (%(default)s)",
     )
     parser.add_argument(
-        "--resume-with", metavar="COMMAND", help="what goes on, once, when agent_dies has killed the command: one text"
+        "--resume-with", metavar="COMMAND", help="what goes on when agent_dies has killed the command: one text"
+    )
+    parser.add_argument(
+        "--resumes", type=whole_number(0, 1000), default=1, metavar="N", help="the most times it goes on (%(default)s)"
     )
     gateway.add_statement_options(parser, fact="a text that the answer must show", like="POST /refunds")
     parser.add_argument("words", nargs="+", metavar="COMMAND", help="after --: the command and its arguments")
@@ -55,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         resume = shlex.split(options.resume_with or "")
         routes, plan, make_gateway = gateway.prepare_gateway(
-            options, 0 if options.proxy else None, "--proxy", mortal=bool(resume)
+            options, 0 if options.proxy else None, "--proxy", mortal=bool(resume) or not options.resumes, command=True
         )
         check_bases(routes)
         variables = exec_agent.parse_variables(options.env, routes)
@@ -75,6 +78,7 @@ def run(options: argparse.Namespace) -> int:
             deadline_s=options.deadline,
             attempts_max=options.attempts_max,
             resume=resume,
+            resumes=options.resumes,
         )
     except (ValueError, TypeError, LookupError, OSError) as error:
         return refuse(error)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from chaoslab.base.clock import system
 from chaoslab.base.json_text import encoded, speller, value_of
@@ -181,7 +181,7 @@ class Reply:
 
 class Failure(Exception):
     """The exchange ended without a reply. `kind`: timed_out, dns (no such name), refused, untrusted (its certificate),
-    reset, closed, garbled, too_large, or died (its caller's process did)."""
+    reset, closed, garbled, too_large, died (its caller's process did) or stopped (its caller was, by the user)."""
 
     def __init__(self, kind: str, *, native: BaseException | None = None) -> None:
         super().__init__(kind)
@@ -207,13 +207,23 @@ class Ahead:
 
 
 @dataclass(frozen=True)
+class UserActs:
+    """A step in which whoever asks the agent does something: the same words "again" when they were answered, or
+    "at_once"; the words of the "next" turn at once; or a "stop" of the agent, with `say` or the same words after it. It
+    is sent True if that was done, which is so once a turn."""
+
+    deed: Literal["again", "at_once", "next", "stop"]
+    say: str = ""
+
+
+@dataclass(frozen=True)
 class Note:
     """A step that logs an event."""
 
     event: Event
 
 
-Step = Call | Wait | Ahead | Note
+Step = Call | Wait | Ahead | UserActs | Note
 Flow = Generator[Step, Reply, Reply]
 """A story's generator. It is sent the reply to a `Call`; the value of a `Wait` or a `Note` has no meaning."""
 

@@ -16,6 +16,7 @@ from typing import Any
 from chaoslab.analysis.measures.delivery import DeliveryCell
 from chaoslab.base.clock import system
 from chaoslab.base.parsers import SECONDS_MAX
+from chaoslab.core.conversation import turns
 from chaoslab.core.fault import load, trait
 from chaoslab.core.plan import Injection
 from chaoslab.execution.options import RunArguments
@@ -37,6 +38,9 @@ ORDER = {
     "order": 17, "name": "Tea", "amount": 12.5, "due": "2026-06-01", "paid": True, "customer": "ann@shop.test",
     "lines": [{"item": "tea", "count": 2, "price": 4.0}, {"item": "cup", "count": 1, "price": 4.5}], "total": 12.5,
 }  # fmt: skip
+OPTIONS = {"currency": "EUR", "lines": True}
+ASKED = json.dumps({"note": "for the customer", "options": OPTIONS}).encode()
+"""The arguments of a call, for a fault that changes them."""
 LIST = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}'
 LIST_ANSWER = b'{"jsonrpc": "2.0", "id": 1, "result": {"tools": [{"name": "price", "description": "Price"}]}}'
 """A request for the list of tools in MCP, and the answer."""
@@ -49,8 +53,9 @@ CLOCK_FAULTS = frozenset({"clock_skew"})
 
 
 def _run_trial(agent: Callable[[str], str], cell: DeliveryCell, fault: Injection, **world: Any) -> Trial:
+    prompt = turns("check", "check the rest") if trait(load(cell.fault), "of_turns") else "check"
     arguments = RunArguments(
-        agent, "check", faults=[fault], seed=cell.seed, twin=False, timeout_s=TIMEOUT_S, deadline_s=SECONDS_MAX,
+        agent, prompt, faults=[fault], seed=cell.seed, twin=False, timeout_s=TIMEOUT_S, deadline_s=SECONDS_MAX,
         calls_max=10**9, model_calls_max=10**9, settle_s=0, resume_with=agent, resumes=10**9, **world,
     )  # fmt: skip
     (trial,) = run_numbered(arguments, range(1))
@@ -60,7 +65,7 @@ def _run_trial(agent: Callable[[str], str], cell: DeliveryCell, fault: Injection
 def _call_function(cell: DeliveryCell, fault: Injection) -> Trial:
     at_work = _make_work(cell)
 
-    def get_order(order: int) -> dict[str, Any]:
+    def get_order(order: int, options: Mapping[str, Any] | None = None) -> dict[str, Any]:  # noqa: ARG001
         at_work()
         return {**ORDER, "order": order}
 
@@ -68,7 +73,7 @@ def _call_function(cell: DeliveryCell, fault: Injection) -> Trial:
         for number in numbers:
             _pass_time(number)
             with suppress(Exception):
-                get_order(number % 7)
+                get_order(number % 7, OPTIONS)
 
     return _run_trial(_make_agent(cell, make_calls), cell, fault, reads=[get_order])
 
@@ -92,10 +97,11 @@ def _call_service(cell: DeliveryCell, fault: Injection) -> Trial:
 
     def send_calls(numbers: Iterable[int]) -> None:
         list_request = ("POST", "/mcp", LIST) if lists else None
+        method, body = ("POST", ASKED) if trait(load(cell.fault), "corrupts") == "call" else ("GET", None)
         _send_requests(
             SHOP,
             numbers,
-            lambda number: list_request or ("GET", f"/orders/{number % 7}", None),
+            lambda number: list_request or (method, f"/orders/{number % 7}", body),
             tls=_needs_handshake(cell),
         )
 
@@ -273,7 +279,7 @@ def _build_chat_request(*, stream: bool, tools: bool, long: bool) -> bytes:
     system = {"role": "system", "content": "You are a helpful assistant."}
     question = {"role": "user", "content": "How warm is it in Paris?" if tools else QUESTIONS[stream]}
     earlier_messages: list[dict[str, Any]] = [
-        {"role": "user", "content": "Is Zürich a city?"},
+        {"role": "user", "content": "Is Zürich a city? Never guess."},
         {"role": "assistant", "content": "Zürich is a city in Switzerland."},
         {"role": "user", "content": "How warm is it in Oslo, and now?"},
         *build_tool_exchange("c1", 21.5),
