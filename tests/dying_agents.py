@@ -63,12 +63,10 @@ def plain(careful: bool) -> Callable[[str], str]:
     def work(prompt: str) -> str:  # noqa: ARG001
         rows = sqlite3.connect(kept("plain.db"), isolation_level=None)
         rows.execute("create table if not exists done (step text)")
-        for step, act in (
-            ("charge", lambda: do_charge(17, careful=careful)),
-            ("mail", lambda: do_mail(17, careful=careful)),
-        ):
+        steps: dict[str, Callable[..., str]] = {"charge": do_charge, "mail": do_mail}
+        for step, act in steps.items():
             if not rows.execute("select 1 from done where step = ?", (step,)).fetchone():
-                act()
+                act(17, careful=careful)
                 rows.execute("insert into done values (?)", (step,))
         return ANSWER
 

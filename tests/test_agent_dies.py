@@ -283,3 +283,25 @@ def test_a_scenario_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     (ruling,) = running.run(scenario)
     assert str(ruling.trial.outcome) == "correct"
     assert os.path.exists(path)
+
+
+def test_a_client_that_a_module_keeps_finds_its_connection_ended(jobs: Jobs) -> None:
+    client = httpx.Client()
+
+    def agent(prompt: str) -> str:
+        steps = jobs.path.read_text().split() if jobs.path.exists() else []
+        paid = "look" in steps or client.get("http://bank.test/balance").json()["ok"]
+        jobs.path.write_text("look")
+        client.post("http://bank.test/charges", headers={"Idempotency-Key": "o1"}, json={"order": prompt})
+        mail("o1")
+        return f"Charged: {paid}"
+
+    def start(prompt: str) -> str:
+        jobs.path.unlink(missing_ok=True)
+        return agent(prompt)
+
+    trial = lab.run(
+        start, "o1", tools=[mail], services={"bank.test": lambda _: {"ok": True}}, faults=dies("mail", "before"),
+        resume_with=agent,
+    )  # fmt: skip
+    assert str(trial.outcome) == "correct", trial.story()
