@@ -305,3 +305,56 @@ def test_a_client_that_a_module_keeps_finds_its_connection_ended(jobs: Jobs) -> 
         resume_with=agent,
     )  # fmt: skip
     assert str(trial.outcome) == "correct", trial.story()
+
+
+@pytest.mark.parametrize("kind", ["sync", "async", "fresh"])
+@pytest.mark.parametrize(("keeps", "outcome"), [(True, "correct"), (False, "harm")])
+def test_it_dies_between_two_turns(kind: str, keeps: bool, outcome: str, jobs: Jobs) -> None:
+    class Agent:
+        """It charges once, as far as it remembers; what is kept outlives its process."""
+
+        def __init__(self) -> None:
+            self.charged = keeps and jobs.path.exists()
+
+        def __call__(self, words: str) -> str:
+            if not self.charged:
+                charge("o1", 20)
+                jobs.path.touch()
+                self.charged = True
+            return f"Done: {words}"
+
+    made: list[Agent] = []
+
+    def go_on(words: str) -> str:
+        if words != "Thanks.":
+            made.append(Agent())
+        return made[-1](words)
+
+    def agent(words: str) -> str:
+        if words == "Charge.":
+            jobs.path.unlink(missing_ok=True)
+            made.append(Agent())
+        return made[-1](words)
+
+    async def async_agent(words: str) -> str:
+        await asyncio.sleep(1)
+        return agent(words)
+
+    def make() -> Agent:
+        jobs.path.unlink(missing_ok=True)
+        return Agent()
+
+    start: Any = {"sync": agent, "async": async_agent, "fresh": lab.fresh(make)}[kind]
+    trial = lab.run(
+        start, lab.turns("Charge.", "Is it done?", "Thanks."), tools=[charge], faults=dies("charge", "between"),
+        resume_with=lab.fresh(Agent) if kind == "fresh" else go_on,
+    )  # fmt: skip
+    assert (str(trial.outcome), trial.met) == (outcome, ("agent_dies on charge",)), trial.story()
+    assert trial.answer.splitlines() == ["Done: Charge.", "Done: Is it done?", "Done: Thanks."]
+    assert trial.why.endswith("; killed at the end of turn 1, it went on")
+    assert [event.at.turn for _, event in trial.history.of(AgentDied)] == [1]
+
+
+def test_between_turns_needs_a_next_one() -> None:
+    with pytest.raises(ValueError, match="agent_dies is about the next turn, and there is none"):
+        run(from_start, from_start, dies("charge", "between"))

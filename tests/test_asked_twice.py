@@ -325,7 +325,7 @@ def test_a_stop_at_a_service_reaches_the_agent_where_it_waits(kind: str, moment:
 @pytest.mark.parametrize(
     ("fault", "options", "line"),
     [
-        (lab.inject("sessions_at_once", "look"), {}, "begins the next turn at once, and there is none: give lab.turns"),
+        (lab.inject("sessions_at_once", "look"), {}, "is about the next turn, and there is none: give lab.turns"),
         (lab.inject("user_stops", "look", say="No.", chance=0.5), {}, "has say, and its twin is asked that"),
         (lab.inject("stale_approval", "refund", approval="look"), {}, "'look', which is none of its targets"),
         (lab.inject("event_twice", "look"), {"wishes": 0}, "wishes is 0: it should be a whole number from 1"),

@@ -191,6 +191,15 @@ class Talk:
         self._heard[prompt] += 1
         return self._heard[prompt] > self._wishes
 
+    @property
+    def has_next(self) -> bool:
+        return self._conversation.turn(self._number + 1) is not None
+
+    @property
+    def is_answered(self) -> bool:
+        """True if the turn that began last has its answer."""
+        return len(self.answers) == self._number
+
     def begin_beside(self) -> str | None:
         """Begins the next turn beside the one that goes on, as another session does, and gives its words; None if no
         words are due."""

@@ -442,7 +442,14 @@ class EndingEvent(AttemptEvent):
 
 @fixed(frozen=True, kw_only=True)
 class AgentDied(EndingEvent):
-    """A fault has killed the agent's process at this call."""
+    """A fault has killed the agent's process at this call, or after the turn in which it was made."""
+
+    between: bool = False
+    """It was killed between this turn and the next."""
+
+    @property
+    def call_name(self) -> str:
+        return f"the end of turn {self.turn}" if self.between else super().call_name
 
 
 @fixed(frozen=True, kw_only=True)

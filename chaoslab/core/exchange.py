@@ -209,10 +209,10 @@ class Ahead:
 @dataclass(frozen=True)
 class UserActs:
     """A step in which whoever asks the agent does something: the same words "again" when they were answered, or
-    "at_once"; the words of the "next" turn at once; or a "stop" of the agent, with `say` or the same words after it. It
-    is sent True if that was done, which is so once a turn."""
+    "at_once"; the words of the "next" turn at once; or a "stop" of the agent, with `say` or the same words after it;
+    or the agent is to "die" when it has answered. It is sent True if that was done, which is so once a turn."""
 
-    deed: Literal["again", "at_once", "next", "stop"]
+    deed: Literal["again", "at_once", "next", "stop", "die"]
     say: str = ""
 
 

@@ -295,8 +295,8 @@ def check(
                 raise ValueError(f"{choice.fault} {OF_AGENT}")
             if trait(kind, "of_user") and user is not None and choice.fault not in user:
                 raise ValueError(f"{choice.fault} {OF_USER}")
-            if trait(kind, "of_turns") and turns < 2:
-                raise ValueError(f"{choice.fault} begins the next turn at once, and there is none: give lab.turns(…)")
+            if turns < 2 and (trait(kind, "of_turns") or choice.params.get("moment") == "between"):
+                raise ValueError(f"{choice.fault} is about the next turn, and there is none: give lab.turns(…)")
             if (where := alone(choice.fault)) and not (stdio and where == STDIO_ALONE):
                 raise ValueError(f"{choice.fault} {where}")
             for name in filter(injection.covers, returns if trait(kind, "of_process") else ()):

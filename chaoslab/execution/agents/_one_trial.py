@@ -120,7 +120,7 @@ def _ask_agent(case: AgentCase, ready: TrialSetup, place: TrialPlace, result: Ag
             **({"wishes": case.options.wishes} if case.of_one_event else {}),
         )  # fmt: skip
 
-    user = TrialUser(book, ask, talk, prompt, place.interrupt, start)
+    user = TrialUser(book, ask, talk, prompt, place.interrupt, start, lambda call: kill(call, between=True))
     ready.functions.memory.user = user.act
 
     async def ask_turns_async() -> Any:
@@ -204,8 +204,8 @@ def _ask_agent(case: AgentCase, ready: TrialSetup, place: TrialPlace, result: Ag
 
     deaths = 0
 
-    def kill(call: Call) -> None:
-        book.note(events.AgentDied(at=call.at, tool=call.tool))
+    def kill(call: Call, *, between: bool = False) -> None:
+        book.note(events.AgentDied(at=call.at, tool=call.tool, between=between))
         place.kill()
 
     def resume_work() -> Callable[[], None] | None:

@@ -40,6 +40,9 @@ class TrialUser:
     prompt: Any
     interrupt: Callable[[], object]
     start: Start
+    kill: Callable[[Call], object]
+    """Kills the agent's process between two turns. The call is the one at which that was decided."""
+    _dies: Call | None = None
     _words: Any = None
     _acted: set[int] = field(default_factory=set)
     """The turns in which the user has done something. A queue delivers once more, and not for ever."""
@@ -53,13 +56,15 @@ class TrialUser:
         talk = self.talk
         if talk is None:
             return (yield from self._turn(self.prompt, resume or self.ask))
-        if resume is not None:
+        if resume is not None and not talk.is_answered:
             yield from self._talk_turn(talk, talk.words, resume)
+            resume = None
         while (words := talk.next()) is not None:
             yield talk.wait_s
             if talk.begin(words):
                 self.book.note(events.EventRepeated(turn=self.turn, prompt=words))
-            yield from self._talk_turn(talk, words, self.ask)
+            yield from self._talk_turn(talk, words, resume or self.ask)
+            resume = None
         return talk.whole
 
     def _talk_turn(self, talk: Talk, words: str, ask: Ask) -> Generator[AskStep, Any, None]:
@@ -68,6 +73,9 @@ class TrialUser:
             if is_next:
                 talk.answered_beside(render_answer(other.answer))
         self._others.clear()
+        if self._dies is not None:
+            call, self._dies = self._dies, None
+            self.kill(call)
 
     def _turn(self, words: Any, ask: Ask) -> Asking:
         self._words, start = words, self.start
@@ -107,8 +115,12 @@ class TrialUser:
         words = self._words
         if step.deed == "next" and (words := None if self.talk is None else self.talk.begin_beside()) is None:
             return False
+        if step.deed == "die" and (self.talk is None or not self.talk.has_next):
+            return False
         self._acted.add(self.turn)
-        if step.deed == "again":
+        if step.deed == "die":
+            self._dies = call
+        elif step.deed == "again":
             self._due = True
         elif step.deed == "stop":
             self._stopped = step.say or self._words
