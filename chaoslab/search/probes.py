@@ -9,8 +9,8 @@ from chaoslab.core.fault import GROUP, load, trait
 from chaoslab.core.plan import Injection
 from chaoslab.search.variation import Probe, Site
 
-ASIDE = ("budget", "concurrency_limit", "runaway_guard")
-"""Faults that limit a whole trial instead of breaking one call."""
+ASIDE = ("budget", "concurrency_limit", "lost_field", "renamed_parameter", "runaway_guard", "stale_approval")
+"""Faults that limit a whole trial instead of breaking one call, and those that say little without their parameters."""
 DIRECTIONS = ("upstream", "downstream")
 """The two directions of a connection: what is lost upstream was not done, what is lost downstream was."""
 
