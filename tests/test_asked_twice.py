@@ -383,3 +383,17 @@ def test_a_scenario_has_it(more: str, outcome: str, tmp_path: Path, monkeypatch:
     (scenario,) = load.load(path)
     (ruling,) = running.run(scenario)
     assert str(ruling.trial.outcome) == outcome, ruling.trial.story()
+
+
+@pytest.mark.parametrize(
+    ("fault", "outcome"),
+    [
+        (lab.inject("event_twice", "refund", calls=[1]), "harm"),
+        (lab.inject("event_twice", "refund", calls=[1], moment="at_once", gap_s=0.01), "harm"),
+        (lab.inject("user_stops", "refund", calls=[1]), "correct"),
+    ],
+)
+def test_in_real_time_it_is_the_same(fault: Any, outcome: str) -> None:
+    wanted = [{"effect": "refund", "order": 17}]
+    trial = run(Forgetful, "Refund 17", fault, world="local", effects=wanted, facts=["Refunded 17"])
+    assert str(trial.outcome) == outcome, trial.story()
