@@ -283,3 +283,78 @@ def test_a_scenario_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     (ruling,) = running.run(scenario)
     assert str(ruling.trial.outcome) == "correct"
     assert os.path.exists(path)
+
+
+def test_a_client_that_a_module_keeps_finds_its_connection_ended(jobs: Jobs) -> None:
+    client = httpx.Client()
+
+    def agent(prompt: str) -> str:
+        steps = jobs.path.read_text().split() if jobs.path.exists() else []
+        paid = "look" in steps or client.get("http://bank.test/balance").json()["ok"]
+        jobs.path.write_text("look")
+        client.post("http://bank.test/charges", headers={"Idempotency-Key": "o1"}, json={"order": prompt})
+        mail("o1")
+        return f"Charged: {paid}"
+
+    def start(prompt: str) -> str:
+        jobs.path.unlink(missing_ok=True)
+        return agent(prompt)
+
+    trial = lab.run(
+        start, "o1", tools=[mail], services={"bank.test": lambda _: {"ok": True}}, faults=dies("mail", "before"),
+        resume_with=agent,
+    )  # fmt: skip
+    assert str(trial.outcome) == "correct", trial.story()
+
+
+@pytest.mark.parametrize("kind", ["sync", "async", "fresh"])
+@pytest.mark.parametrize(("keeps", "outcome"), [(True, "correct"), (False, "harm")])
+def test_it_dies_between_two_turns(kind: str, keeps: bool, outcome: str, jobs: Jobs) -> None:
+    class Agent:
+        """It charges once, as far as it remembers; what is kept outlives its process."""
+
+        def __init__(self) -> None:
+            self.charged = keeps and jobs.path.exists()
+
+        def __call__(self, words: str) -> str:
+            if not self.charged:
+                charge("o1", 20)
+                jobs.path.touch()
+                self.charged = True
+            return f"Done: {words}"
+
+    made: list[Agent] = []
+
+    def go_on(words: str) -> str:
+        if words != "Thanks.":
+            made.append(Agent())
+        return made[-1](words)
+
+    def agent(words: str) -> str:
+        if words == "Charge.":
+            jobs.path.unlink(missing_ok=True)
+            made.append(Agent())
+        return made[-1](words)
+
+    async def async_agent(words: str) -> str:
+        await asyncio.sleep(1)
+        return agent(words)
+
+    def make() -> Agent:
+        jobs.path.unlink(missing_ok=True)
+        return Agent()
+
+    start: Any = {"sync": agent, "async": async_agent, "fresh": lab.fresh(make)}[kind]
+    trial = lab.run(
+        start, lab.turns("Charge.", "Is it done?", "Thanks."), tools=[charge], faults=dies("charge", "between"),
+        resume_with=lab.fresh(Agent) if kind == "fresh" else go_on,
+    )  # fmt: skip
+    assert (str(trial.outcome), trial.met) == (outcome, ("agent_dies on charge",)), trial.story()
+    assert trial.answer.splitlines() == ["Done: Charge.", "Done: Is it done?", "Done: Thanks."]
+    assert trial.why.endswith("; killed at the end of turn 1, it went on")
+    assert [event.at.turn for _, event in trial.history.of(AgentDied)] == [1]
+
+
+def test_between_turns_needs_a_next_one() -> None:
+    with pytest.raises(ValueError, match="agent_dies is about the next turn, and there is none"):
+        run(from_start, from_start, dies("charge", "between"))

@@ -10,7 +10,19 @@ import pytest
 
 from chaoslab.core.chain import ActiveFault, chain, play
 from chaoslab.core.events import Event, FaultScheduled, LabWarning
-from chaoslab.core.exchange import Ahead, Call, Failure, Flow, Note, Observation, Reply, TrialContext, Wait, forever
+from chaoslab.core.exchange import (
+    Ahead,
+    Call,
+    Failure,
+    Flow,
+    Note,
+    Observation,
+    Reply,
+    TrialContext,
+    UserActs,
+    Wait,
+    forever,
+)
 from chaoslab.core.fault import Fault
 from chaoslab.core.service_spec import ErrorReply
 from chaoslab.faults.tool.tool_error import ToolError
@@ -398,6 +410,9 @@ def test_the_async_driver_sends_waits_notes_and_throws_what_fails() -> None:
 
         def ahead(self, by_s: float) -> str:
             return ""
+
+        def user(self, step: UserActs) -> bool:
+            return False
 
         def note(self, event: Event) -> None:
             self.did.append(event)

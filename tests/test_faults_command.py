@@ -128,11 +128,12 @@ def test_the_check_makes_the_calls_that_its_faults_need(fault: str, seam: str) -
 
 
 @pytest.mark.parametrize("fault", [name for name in names(GROUP) if trait(load(name), "of_tools")])
-def test_a_fault_of_tools_answers_is_refused_at_a_model(fault: str) -> None:
+def test_a_fault_of_tools_is_refused_at_a_model(fault: str) -> None:
     refusal = delivery.fire_cell(DeliveryCell(fault, "model", 1.0, 3)).refusal
-    assert refusal == (
-        f"{fault} works on the answers of tools, and api.openai.com is a model: inject confabulation or garbled_answer"
+    subject, hint = {"call": ("arguments", "missing_arguments")}.get(
+        trait(load(fault), "corrupts"), ("answers", "confabulation or garbled_answer")
     )
+    assert refusal == f"{fault} works on the {subject} of tools, and api.openai.com is a model: inject {hint}"
 
 
 def test_a_seam_at_which_a_fault_only_hits_and_never_acts_is_wrong() -> None:

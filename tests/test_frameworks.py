@@ -80,3 +80,12 @@ def _long(path: Path) -> bool:
 
 def test_the_page_is_what_the_results_say(matrix: Callable[..., str]) -> None:
     assert matrix("page", "--print") == PAGE.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["plain", "openai_agents"])
+def test_what_the_page_says_of_a_death_happens(name: str) -> None:
+    command = [sys.executable, "-W", "ignore", str(FOLDER / "deaths.py"), name]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False)
+    assert done.returncode == 0, done.stderr
+    recorded_rows = json.loads((FOLDER / "deaths.json").read_text(encoding="utf-8"))
+    assert json.loads(done.stdout)["deaths"] == recorded_rows[name]["deaths"]

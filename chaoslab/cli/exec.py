@@ -39,7 +39,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="a command that tries one request more often is in a loop, and has hung (%(default)s)",
     )
     parser.add_argument(
-        "--resume-with", metavar="COMMAND", help="what goes on, once, when agent_dies has killed the command: one text"
+        "--resume-with", metavar="COMMAND", help="what goes on when agent_dies has killed the command: one text"
+    )
+    parser.add_argument(
+        "--resumes", type=whole_number(0, 1000), default=1, metavar="N", help="the most times it goes on (%(default)s)"
     )
     parser.add_argument(
         "--files", metavar="DIR",
@@ -63,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
         files = None if options.files is None else parse_folder(options.files, option="--files")
         resume = shlex.split(options.resume_with or "")
         routes, plan, make_gateway = gateway.prepare_gateway(
-            options, 0 if options.proxy else None, "--proxy", mortal=bool(resume)
+            options, 0 if options.proxy else None, "--proxy", mortal=bool(resume) or not options.resumes, command=True
         )
         check_bases(routes)
         variables = exec_agent.parse_variables(options.env, routes)
@@ -90,6 +93,7 @@ def run(options: argparse.Namespace) -> int:
             attempts_max=options.attempts_max,
             resume=resume,
             files=files,
+            resumes=options.resumes,
         )
     except (ValueError, TypeError, LookupError, OSError) as error:
         return refuse(error)

@@ -133,10 +133,11 @@ def parse_stop_if(text: str) -> tuple[float, float]:
 
 
 def prepare_gateway(
-    options: argparse.Namespace, proxy_port: int | None, named: str, *, mortal: bool = False
+    options: argparse.Namespace, proxy_port: int | None, named: str, *, mortal: bool = False, command: bool = False
 ) -> tuple[dict[str, GatewayRoute], Plan, MakeGateway]:
     """The routes, the plan, and a function that makes the gateway which the options describe. `named`: the option for a
-    proxy. `mortal`: the agent may be killed. Raises ValueError, TypeError, LookupError, OSError: one is wrong."""
+    proxy. `mortal`: the agent may be killed. `command`: it can be run again. Raises ValueError, TypeError, LookupError,
+    OSError: one is wrong."""
     from chaoslab.config.settings import inherited
     from chaoslab.record.audit import Audit
     from chaoslab.seams.gateway.controls import Bounds
@@ -149,7 +150,10 @@ def prepare_gateway(
     known_routes = parse_routes(options.route, hosts=proxied)
     ports = parse_ports(options.port_of, known_routes)
     plan = limits_of(
-        options, parse_plan(options.fault, options.plan, options.seed, known_routes, hosts=proxied, mortal=mortal)
+        options,
+        parse_plan(
+            options.fault, options.plan, options.seed, known_routes, hosts=proxied, mortal=mortal, command=command
+        ),
     )
     failure_bound = None if options.stop_if is None else parse_stop_if(options.stop_if)
     audit = None if options.audit is None else Audit(options.audit, why=options.why or "")

@@ -8,7 +8,7 @@ from functools import partial
 from chaoslab.base.clock import Clock, Skew, iso, skew
 from chaoslab.core.chain import ActiveFault, chain, play
 from chaoslab.core.events import Event, FaultHealed, FaultInjected, FaultWitnessed
-from chaoslab.core.exchange import Call, Failure, Observation, PastAttempt, Reply
+from chaoslab.core.exchange import Call, Failure, Observation, PastAttempt, Reply, UserActs
 from chaoslab.core.fault import trait, unusable
 from chaoslab.core.limits import SLICE_S
 from chaoslab.core.memory import TrialMemory
@@ -216,6 +216,10 @@ class Attempt(ABC):
         told_ns = None if was is self._skew else was.told_ns  # what it told the caller's own target is none of it
         skew.set(Skew(was.ahead_s + by_s, told_ns))
         return "" if told_ns is None else iso(datetime.fromtimestamp(told_ns / 1e9, UTC))
+
+    def user(self, step: UserActs) -> bool:
+        """Has whoever asks the agent do something; a step of a story."""
+        return self._memory.user(step, self.call)
 
     def injected(self, active: ActiveFault) -> None:
         """Notes that a story has changed the exchange."""

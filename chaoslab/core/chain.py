@@ -9,7 +9,20 @@ from chaoslab.base.boundary import is_of_value, let_through
 from chaoslab.base.differences import differences
 from chaoslab.base.jsonable import cut_text, render_brief
 from chaoslab.core.events import REPLY_MAX, Event, FaultScheduled
-from chaoslab.core.exchange import Ahead, Call, Failure, Flow, Note, Observation, Reply, Step, Toxic, TrialContext, Wait
+from chaoslab.core.exchange import (
+    Ahead,
+    Call,
+    Failure,
+    Flow,
+    Note,
+    Observation,
+    Reply,
+    Step,
+    Toxic,
+    TrialContext,
+    UserActs,
+    Wait,
+)
 from chaoslab.core.fault import Fault, broken_by, guarded
 
 T = TypeVar("T")
@@ -127,8 +140,8 @@ def chain(
             active.waits = False
             try:
                 step = story.throw(failed) if fails and failed else _next(story, answer)
-                if not isinstance(step, Call | Wait | Ahead | Note):
-                    wrong = f"it yielded {type(step).__name__}: a story yields a Call, a Wait, an Ahead or a Note"
+                if not isinstance(step, Call | Wait | Ahead | UserActs | Note):
+                    wrong = f"it yielded {type(step).__name__}: a story yields a Call or another Step"
                     raise TypeError(wrong)
             except StopIteration as end:
                 reply: Reply = end.value
@@ -174,6 +187,8 @@ def chain(
                     if isinstance(step, Ahead) and active.sent and answer:
                         active.told = str(answer)
                         touched()
+                    if isinstance(step, UserActs) and answer:
+                        touched()
             except Failure as failure:
                 failed, fails = failure, True
                 if isinstance(step, Call):
@@ -193,6 +208,7 @@ class Driver(Protocol):
     async def send(self, call: Call) -> Reply: ...
     async def wait(self, delay_s: float) -> None: ...
     def ahead(self, by_s: float) -> str: ...
+    def user(self, step: UserActs) -> bool: ...
     def note(self, event: Event) -> None: ...
 
 
@@ -216,6 +232,8 @@ async def play(flow: Flow, driver: Driver) -> Reply:
                     await driver.wait(step.delay_s)
                 elif isinstance(step, Ahead):
                     answer = driver.ahead(step.by_s)
+                elif isinstance(step, UserActs):
+                    answer = driver.user(step)
                 else:
                     driver.note(step.event)
             except Failure as failure:

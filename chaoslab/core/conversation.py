@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -78,6 +79,18 @@ class Conversation:
         turns = (replace(turn, after_s=waits_s.get(n, turn.after_s)) for n, turn in enumerate(self.turns, 1))
         return replace(self, turns=tuple(turns))
 
+    def of_one_event(self, wishes: int) -> Conversation:
+        """The same with the words of a turn at most so many times; the times before those left out pass all the same.
+        Itself if none of its words come more often."""
+        kept, counts, wait_s = list[Turn](), Counter[str](), 0.0
+        for turn in self.turns:
+            counts[turn.say] += 1
+            wait_s += turn.after_s
+            if not turn.say or counts[turn.say] <= wishes:
+                kept.append(replace(turn, after_s=wait_s))
+                wait_s = 0.0
+        return self if len(kept) == len(self.turns) else replace(self, turns=tuple(kept))
+
     def shorter(self) -> Iterator[Conversation]:
         """The same without each of its turns, the last one first, if more than one is left."""
         for n in reversed(range(len(self.turns) if len(self.turns) > 1 else 0)):
@@ -148,9 +161,11 @@ class Talk:
     def __init__(
         self, conversation: Conversation, note: Callable[[Event], object], requests: Requests, memory: TrialMemory,
         clock: Clock, *, twins: Sequence[str] = (), read: ReadTurn = lambda says, text: None,  # noqa: ARG005
+        wishes: int = TURNS_MAX,
     ) -> None:  # fmt: skip
-        """`twins`: the answers of the twin, by turn. `read`: reads an answer by the turn's `says`."""
-        self._twins, self._read = twins, read
+        """`twins`: the answers of the twin, by turn. `read`: reads an answer by the turn's `says`. `wishes`: words that
+        come more often are an event that is repeated."""
+        self._twins, self._read, self._wishes, self._heard = twins, read, wishes, Counter[str]()
         self._note, self._requests, self._memory, self._clock = note, requests, memory, clock
         self._conversation, self._number, self._began_s = conversation, 0, 0.0
         self.answers: list[str] = []
@@ -168,13 +183,39 @@ class Talk:
         self.wait_s = turn.after_s
         return turn.words(self.answers[-1] if self.answers else "")
 
-    def begin(self, prompt: str) -> None:
+    def begin(self, prompt: str) -> bool:
+        """Begins the turn; True if its words are an event that was there before."""
         # The first turn has begun with the trial.
         if self._number > 1:
             self._requests.begin_turn(self._number)
             self._memory.begin_turn(self._number, self._requests.counts)
         self._began_s, self.words = self._clock.monotonic(), prompt
         self._note(TurnStarted(turn=self._number, prompt=prompt))
+        self._heard[prompt] += 1
+        return self._heard[prompt] > self._wishes
+
+    @property
+    def has_next(self) -> bool:
+        return self._conversation.turn(self._number + 1) is not None
+
+    @property
+    def is_answered(self) -> bool:
+        """True if the turn that began last has its answer."""
+        return len(self.answers) == self._number
+
+    def begin_beside(self) -> str | None:
+        """Begins the next turn beside the one that goes on, as another session does, and gives its words; None if no
+        words are due."""
+        turn = self._conversation.turn(self._number + 1)
+        if turn is None or turn.reply:
+            return None
+        self._note(TurnStarted(turn=self._number + 1, prompt=turn.say))
+        return turn.say
+
+    def answered_beside(self, text: str) -> None:
+        """Takes the answer of the turn that began beside the last."""
+        self._number += 1
+        self.answered(text)
 
     def answered(self, text: str) -> None:
         """Takes the agent's answer."""

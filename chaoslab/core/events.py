@@ -288,9 +288,9 @@ class CallFinished(AttemptEvent):
     duration_s: Seconds
     status: Count | None = None
     error: str | None = None
-    """timed_out, refused, reset, closed, garbled, too_large, died (its agent was killed), cancelled (nobody waited for
-    the answer any more), "status 200, and no JSON" or "no body" (a reply of success that its caller cannot use), or the
-    service's own message."""
+    """timed_out, refused, reset, closed, garbled, too_large, died (its agent was killed), stopped (its user stopped the
+    agent), cancelled (nobody waited for the answer any more), "status 200, and no JSON" or "no body" (a reply of
+    success that its caller cannot use), or the service's own message."""
     bytes: Count = 0
     via: str = "proxy"
     """proxy (clean), lane (poisoned), direct (around the proxy), function (in this process), service (on the virtual
@@ -431,8 +431,8 @@ class ServiceResumed(Event):
 
 
 @fixed(frozen=True, kw_only=True)
-class AgentDied(AttemptEvent):
-    """A fault has killed the agent's process at this call."""
+class EndingEvent(AttemptEvent):
+    """The agent is ended at this call."""
 
     tool: str
 
@@ -443,11 +443,51 @@ class AgentDied(AttemptEvent):
 
 
 @fixed(frozen=True, kw_only=True)
+class AgentDied(EndingEvent):
+    """A fault has killed the agent's process at this call, or after the turn in which it was made."""
+
+    between: bool = False
+    """It was killed between this turn and the next."""
+
+    @property
+    def call_name(self) -> str:
+        return f"the end of turn {self.turn}" if self.between else super().call_name
+
+
+@fixed(frozen=True, kw_only=True)
 class AgentResumed(Event):
     """A fresh process of the agent goes on after its death."""
 
     nth: Count
     """The number of the resumption, from 1."""
+
+
+@fixed(frozen=True, kw_only=True)
+class UserStopped(EndingEvent):
+    """The user has stopped the agent at this call, and then says something."""
+
+    prompt: str
+    """The user's words after it."""
+
+
+@fixed(frozen=True, kw_only=True)
+class EventRepeated(Event):
+    """The agent is asked once more what it was asked, as by a queue that delivers again or an impatient user. Nobody
+    wishes it to be done twice."""
+
+    turn: Count
+    prompt: str
+    at_once: bool = False
+    """The first time is not answered yet."""
+
+
+@fixed(frozen=True, kw_only=True)
+class RepeatAnswered(Event):
+    """The agent's answer to words that a fault has repeated."""
+
+    turn: Count
+    answer: str
+    duration_s: Seconds
 
 
 @fixed(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from chaoslab.base.clock import system
 from chaoslab.base.json_text import encoded, speller, value_of
@@ -182,8 +182,8 @@ class Reply:
 
 class Failure(Exception):
     """The exchange ended without a reply. `kind`: timed_out, dns (no such name), refused, untrusted (its certificate),
-    reset, closed, garbled, too_large, died (its caller's process did), disk_full, denied, expired (a command did not
-    end in time) or exited with a code, as in "exited 1"."""
+    reset, closed, garbled, too_large, died (its caller's process did), stopped (its caller was, by the user), disk_full,
+    denied, expired (a command did not end in time) or exited with a code, as in "exited 1"."""
 
     def __init__(self, kind: str, *, native: BaseException | None = None) -> None:
         super().__init__(kind)
@@ -209,13 +209,23 @@ class Ahead:
 
 
 @dataclass(frozen=True)
+class UserActs:
+    """A step in which whoever asks the agent does something: the same words "again" when they were answered, or
+    "at_once"; the words of the "next" turn at once; or a "stop" of the agent, with `say` or the same words after it;
+    or the agent is to "die" when it has answered. It is sent True if that was done, which is so once a turn."""
+
+    deed: Literal["again", "at_once", "next", "stop", "die"]
+    say: str = ""
+
+
+@dataclass(frozen=True)
 class Note:
     """A step that logs an event."""
 
     event: Event
 
 
-Step = Call | Wait | Ahead | Note
+Step = Call | Wait | Ahead | UserActs | Note
 Flow = Generator[Step, Reply, Reply]
 """A story's generator. It is sent the reply to a `Call`; the value of a `Wait` or a `Note` has no meaning."""
 

@@ -50,7 +50,7 @@ class Fault:
       target are given.
     - `looks_back`: its story reads `context.earlier`.
     - `of_model`: it acts on the messages or the answers of a model, which other targets have none of.
-    - `of_tools`: it changes the values of a tool's answer, which the answers of models have none of.
+    - `of_tools`: it changes the values of a tool's answer or arguments, which models have none of.
     - `of_listing`: it changes the list of a service's tools, which no other fault does.
     - `breaks_form`: it changes the form of an answer, which others keep where the target promises one, as a tool of MCP
       does by its output schema.
@@ -59,6 +59,8 @@ class Fault:
     - `of_bytes`: it acts on the bytes of an answer, which a function's has none of.
     - `of_process`: it acts on the process of a service, for all clients of the service (see `outage`).
     - `of_agent`: it ends the process of the agent, which is then made to go on (`resume_with`).
+    - `of_user`: whoever asks the agent does it: it asks again, asks more, or stops the agent.
+    - `of_turns`: it needs a next turn of a conversation.
     - `of_container`: it is done by a container's engine alone, so it exists in the compose world alone.
     - `of_stdio`: it acts between the lines of a server's standard output, which `chaoslab mcp` alone has.
     - `of_clock`: it moves the wall clock of its target, which there is one of only in virtual time.
@@ -106,6 +108,8 @@ class Fault:
     of_bytes: ClassVar[bool] = False
     of_process: ClassVar[bool] = False
     of_agent: ClassVar[bool] = False
+    of_user: ClassVar[bool] = False
+    of_turns: ClassVar[bool] = False
     of_container: ClassVar[bool] = False
     of_stdio: ClassVar[bool] = False
     of_clock: ClassVar[bool] = False

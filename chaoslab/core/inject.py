@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import MISSING, Field, fields
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -106,6 +106,10 @@ OF_AGENT = (
     "with --resume-with"
 )
 """The refusal of a fault that kills the agent where nothing would go on."""
+
+
+OF_USER = "is done by whoever asks the agent: use it in lab.run, in a scenario, or as chaoslab exec --fault event_twice"
+"""The refusal of a fault of the user where nobody is asked again."""
 
 
 def inject(
@@ -233,7 +237,9 @@ def _find_wrong(parameter: Field[Any], hint: Any, value: Any, bounds: tuple[floa
 
 
 def of_tools(fault: str, model: str) -> str:
-    """The line by which a fault of tools' answers is refused at a model."""
+    """The line by which a fault of tools' answers or arguments is refused at a model."""
+    if trait(load(fault), "corrupts") == "call":
+        return f"{fault} works on the arguments of tools, and {model} is a model: inject missing_arguments"
     return f"{fault} works on the answers of tools, and {model} is a model: inject confabulation or garbled_answer"
 
 
@@ -252,13 +258,14 @@ def _refuse_by_machine(fault: str, target: str, *, is_function: bool) -> str:
 def check(
     injections: Iterable[Injection], targets: Iterable[str], *, turns: int = 1, models: Iterable[str] = (),
     functions: Iterable[str] = (), objects: Iterable[str] = (), may_be: Iterable[str] = (), stdio: bool = False,
-    mortal: bool = False,
+    mortal: bool = False, user: Collection[str] | None = (),
 ) -> tuple[Injection, ...]:  # fmt: skip
     """The injections, if each has a name of its own, targets that exist and triggers that can hold in a conversation of
     so many turns. `models`: the targets whose requests have messages, which faults of the context need. `functions`:
     the targets that return no stream, which faults of streams need. `objects`: the models whose calls have objects as
     arguments, where no text can be cut. `may_be`: the targets that are models if they are asked as such. `stdio`: the
-    targets are tools of a server on standard output. `mortal`: the agent's process can be killed, and goes on. Raises
+    targets are tools of a server on standard output. `mortal`: the agent's process can be killed, and goes on.
+    `user`: the faults that whoever asks the agent can do, None for all. Raises
     LookupError: a target does not exist. ValueError: two of one name, or one that can never hit."""
     names, present, has_messages, returns, maybe = set(), list(targets), set(models), set(functions), set(may_be)
     checked, no_texts = tuple(injections), tuple(objects)
@@ -302,6 +309,10 @@ def check(
             kind = load(choice.fault)
             if trait(kind, "of_agent") and not mortal:
                 raise ValueError(f"{choice.fault} {OF_AGENT}")
+            if trait(kind, "of_user") and user is not None and choice.fault not in user:
+                raise ValueError(f"{choice.fault} {OF_USER}")
+            if turns < 2 and (trait(kind, "of_turns") or choice.params.get("moment") == "between"):
+                raise ValueError(f"{choice.fault} is about the next turn, and there is none: give lab.turns(…)")
             if (where := alone(choice.fault)) and not (stdio and where == STDIO_ALONE):
                 raise ValueError(f"{choice.fault} {where}")
             for name in filter(injection.covers, present):

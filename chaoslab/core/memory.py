@@ -6,7 +6,7 @@ from typing import Any
 
 from chaoslab.base.clock import Clock, system
 from chaoslab.core.events import AttemptRef, FaultHeldBack
-from chaoslab.core.exchange import PastAttempt, TrialContext
+from chaoslab.core.exchange import Call, PastAttempt, TrialContext, UserActs
 from chaoslab.core.limits import SHADOW, Guard, Told
 from chaoslab.core.occasion import HitsSoFar, Occasion
 from chaoslab.core.plan import BEGINS, HITS, LASTS, SPARED, Candidates, Decision, Injection, Plan
@@ -35,7 +35,7 @@ class TrialMemory:
     """Decides the hits of one trial, attempt by attempt in the order of beginning. `turn`: the turn that goes on.
     `guard`: keeps to the plan's limits."""
 
-    __slots__ = ("_at_turn", "_kept", "earlier", "guard", "met", "plan", "trial", "turn")
+    __slots__ = ("_at_turn", "_kept", "earlier", "guard", "met", "plan", "trial", "turn", "user")
 
     def __init__(
         self, plan: Plan, trial: str, *, clock: Clock = system, note: Callable[[FaultHeldBack], object] | None = None
@@ -45,6 +45,8 @@ class TrialMemory:
         self.guard = Guard(plan.limits, clock=clock)
         if note is not None:
             self.guard.tell = telling(note)
+        self.user: Callable[[UserActs, Call], bool] = lambda step, call: False  # noqa: ARG005
+        """Does what a story wants of whoever asks the agent; True if that was done."""
         self.met: dict[str, HitsSoFar] = {}
         self.earlier: deque[PastAttempt] = deque(maxlen=EARLIER_MAX)
         self._kept: dict[str, dict[str, Any]] = {}

@@ -95,7 +95,19 @@ class RunTargets:
             functions=[name for name in self.names if name not in self.there],
             objects=[name for name in self.models if with_objects(name)],
             mortal=self.mortal,
+            user=None,
         )
+        for injection, fault, params in ((i, choice.fault, choice.params) for i in injections for choice in i.choices):
+            if fault == "user_stops" and any(map(injection.covers, self.upstreams)):
+                raise ValueError(
+                    f"{injection.name} is at a service in real time: aim it at a function, or use services="
+                )
+            if params.get("say") and injection.chance < 1:
+                raise ValueError(f"{injection.name} has say, and its twin is asked that: leave chance out")
+            if (approval := str(params.get("approval", ""))) and not injection.covers(approval):
+                raise ValueError(
+                    f"{injection.name} has approval {approval!r}, which is none of its targets: name it too"
+                )
         check_services(injections, self.there)
         _validation.check_lost(injections, self.services)
         check_refusing(injections, self.upstreams)

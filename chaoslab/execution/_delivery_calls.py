@@ -17,6 +17,7 @@ from typing import Any
 from chaoslab.analysis.measures.delivery import DeliveryCell
 from chaoslab.base.clock import system
 from chaoslab.base.parsers import SECONDS_MAX
+from chaoslab.core.conversation import turns
 from chaoslab.core.fault import load, trait
 from chaoslab.core.plan import Injection
 from chaoslab.execution.options import RunArguments
@@ -40,6 +41,9 @@ ORDER = {
 }  # fmt: skip
 TEXT = "the text of a file"
 """An argument of the function, for faults that need one."""
+OPTIONS = {"currency": "EUR", "lines": True}
+ASKED = json.dumps({"note": "for the customer", "options": OPTIONS}).encode()
+"""The arguments of a call, for a fault that changes them."""
 LIST = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}'
 LIST_ANSWER = b'{"jsonrpc": "2.0", "id": 1, "result": {"tools": [{"name": "price", "description": "Price"}]}}'
 """A request for the list of tools in MCP, and the answer."""
@@ -52,10 +56,11 @@ CLOCK_FAULTS = frozenset({"clock_skew"})
 
 
 def _run_trial(agent: Callable[[str], str], cell: DeliveryCell, fault: Injection, **world: Any) -> Trial:
+    prompt = turns("check", "check the rest") if trait(load(cell.fault), "of_turns") else "check"
     arguments = RunArguments(
         # The bounds on runaway agents are off, since a check makes thousands of calls on purpose; who is killed goes
         # on.
-        agent, "check", faults=[fault], seed=cell.seed, twin=False, timeout_s=TIMEOUT_S, deadline_s=SECONDS_MAX,
+        agent, prompt, faults=[fault], seed=cell.seed, twin=False, timeout_s=TIMEOUT_S, deadline_s=SECONDS_MAX,
         calls_max=10**9, model_calls_max=10**9, settle_s=0, resume_with=agent, resumes=10**9, **world,
     )  # fmt: skip
     (trial,) = run_numbered(arguments, range(1))
@@ -68,7 +73,7 @@ def _call_function(cell: DeliveryCell, fault: Injection) -> Trial:
     reads = count(1)
     has_text = bool(trait(load(cell.fault), "of_machine"))
 
-    def get_order(order: int, text: str = "") -> dict[str, Any]:
+    def get_order(order: int, options: Mapping[str, Any] | None = None, text: str = "") -> dict[str, Any]:  # noqa: ARG001
         at_work()
         return {**ORDER, "order": order, **({"text": text, "reads": next(reads)} if text else {})}
 
@@ -76,7 +81,7 @@ def _call_function(cell: DeliveryCell, fault: Injection) -> Trial:
         for number in numbers:
             _pass_time(number)
             with suppress(Exception):
-                get_order(number % 7, *([TEXT] if has_text else []))
+                get_order(number % 7, OPTIONS, *([TEXT] if has_text else []))
 
     return _run_trial(_make_agent(cell, make_calls), cell, fault, reads=[get_order])
 
@@ -100,10 +105,11 @@ def _call_service(cell: DeliveryCell, fault: Injection) -> Trial:
 
     def send_calls(numbers: Iterable[int]) -> None:
         list_request = ("POST", "/mcp", LIST) if lists else None
+        method, body = ("POST", ASKED) if trait(load(cell.fault), "corrupts") == "call" else ("GET", None)
         _send_requests(
             SHOP,
             numbers,
-            lambda number: list_request or ("GET", f"/orders/{number % 7}", None),
+            lambda number: list_request or (method, f"/orders/{number % 7}", body),
             tls=_needs_handshake(cell),
         )
 
@@ -284,7 +290,7 @@ def _build_chat_request(*, stream: bool, tools: bool, long: bool) -> bytes:
     system = {"role": "system", "content": "You are a helpful assistant."}
     question = {"role": "user", "content": "How warm is it in Paris?" if tools else QUESTIONS[stream]}
     earlier_messages: list[dict[str, Any]] = [
-        {"role": "user", "content": "Is Zürich a city?"},
+        {"role": "user", "content": "Is Zürich a city? Never guess."},
         {"role": "assistant", "content": "Zürich is a city in Switzerland."},
         {"role": "user", "content": "How warm is it in Oslo, and now?"},
         *build_tool_exchange("c1", 21.5),

@@ -40,6 +40,9 @@ class TrialPlace(Protocol):
     def kill(self) -> None:
         """Kills the program's process, and with it the calling thread, if that is the program's."""
 
+    def interrupt(self) -> None:
+        """Ends what the agent's first thread waits for, with a CancelledError. Nothing in real time."""
+
     def settle(self, within_s: float, busy: Callable[[], Sequence[str]]) -> None:
         """Lets what is under way go on after the answer, for at most so long; to be called by the work. `busy`:
         the calls under way, for a world that sees nothing else."""
@@ -119,6 +122,9 @@ class RealTimePlace:
 
     def kill(self) -> None:
         """Does nothing: this process is the lab's, too (`Ground.checked`)."""
+
+    def interrupt(self) -> None:
+        """Does nothing: no thread can be interrupted from outside."""
 
     def run(self, work: Callable[[], Any], *, over: Callable[[], object], again: Again) -> Any:  # noqa: ARG002
         outer = _get_running_loop()

@@ -20,7 +20,7 @@ from chaoslab.execution._delivery_calls import SEAMS
 CALLS = 20_000
 """The calls of each fault through each seam, shared among the chances."""
 DEATHS = 400
-"""The calls of a fault that kills the agent, of which each death takes milliseconds."""
+"""The calls of a fault that kills the agent, of which each death takes milliseconds, or that has it asked again."""
 SHARES = {0.02: 0.45, 0.2: 0.45, 1.0: 0.1}
 """Chance → its share of the calls. Where each call is hit, one that is not is proof enough."""
 CHANCES = tuple(SHARES)
@@ -49,7 +49,7 @@ def plan_cells(faults: Sequence[str] = (), *, calls: int = CALLS, seed: int = 1)
 
 
 def _kills(fault: str) -> bool:
-    return bool(trait(load(fault), "of_agent"))
+    return bool(trait(load(fault), "of_agent") or trait(load(fault), "of_user"))
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,11 @@ def find_refusal(cell: DeliveryCell) -> str:
     _, target = SEAMS[cell.seam]
     models, functions = ([target] if cell.seam == seam else [] for seam in ("model", "function"))
     try:
-        check([_injection(cell, target)], [target], models=models, functions=functions, mortal=True)
+        injection = _injection(cell, target)
+        check(
+            [injection], [target], turns=2, models=models, functions=functions, mortal=True,
+            user=[cell.fault],
+        )  # fmt: skip
     except ValueError as error:
         return str(error)
     return ""

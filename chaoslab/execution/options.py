@@ -331,6 +331,12 @@ class RunOptions:
         None, "the effects that count once however often they are repeated with the same arguments, such as setting a "
         "temperature.", group=RESULT, key="The effects that count once however often they are repeated.",
     )  # fmt: skip
+    wishes: int = option(
+        1, "how often it is wished for what equal turns of a conversation ask. A webhook, a queue or an impatient user "
+        "that asks once more wishes nothing new, so what they ask is to be done once, unless this is 2 or more.",
+        group=RESULT, check=partial(check_number, whole=True),
+        key="How often it is wished for what equal turns ask; once: the same event came again.",
+    )  # fmt: skip
     ordered: bool = option(
         False, "True if the effects must happen in the order of the right ones, such as a backup before a write.",
         group=RESULT, key="true: the effects must happen in the order of the right ones.", check=check_flag,

@@ -248,6 +248,8 @@ def event_text(event: events.Event) -> str:
             return f"process  {_format_place(event)} the agent was killed"
         case events.AgentResumed():
             return f"process  the agent resumes ({event.nth})"
+        case events.UserStopped():
+            return f"user     {_format_place(event)} stops the agent, and says: {line(event.prompt, ANSWER_WIDTH)}"
         case events.CallDisturbed():
             return f"lab      {_format_place(event)} disturbed: {_flatten(event.why)}"
         case events.Retry():
@@ -276,6 +278,11 @@ def _prompt_event_text(event: events.Event) -> str:
             return f"turn     {event.turn}: {line(event.prompt, ANSWER_WIDTH)}"
         case events.TurnFinished():
             return f"turn     {event.turn} answered: {line(event.answer, ANSWER_WIDTH)}"
+        case events.EventRepeated():
+            moment = "at once" if event.at_once else "once more"
+            return f"user     the same event, {moment}: {line(event.prompt, ANSWER_WIDTH)}"
+        case events.RepeatAnswered():
+            return f"user     the repeat is answered: {line(event.answer, ANSWER_WIDTH)}"
         case events.Usage():
             return f"usage    model {event.request} {event.prompt_tokens} + {event.completion_tokens} tokens"
         case events.UsageUnstated():

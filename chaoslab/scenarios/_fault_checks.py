@@ -86,7 +86,7 @@ class FaultChecks:
             try:
                 if names and not services and n not in dict(missed):
                     mortal = spec.resume_with is not None or not spec.resumes
-                    check([_without_after(injection)], names, turns=turns, functions=names, mortal=mortal)
+                    check([_without_after(injection)], names, turns=turns, functions=names, mortal=mortal, user=None)
                 else:
                     injection.check(turns=turns)
             except (LookupError, ValueError) as error:

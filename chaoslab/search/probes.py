@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
+from typing import get_args, get_type_hints
 
 from chaoslab.base.registry import names
 from chaoslab.core.fault import GROUP, load, trait
@@ -9,8 +10,8 @@ from chaoslab.core.machine import TARGETS
 from chaoslab.core.plan import Injection
 from chaoslab.search.variation import Probe, Site
 
-ASIDE = ("budget", "concurrency_limit", "runaway_guard")
-"""Faults that limit a whole trial instead of breaking one call."""
+ASIDE = ("budget", "concurrency_limit", "lost_field", "renamed_parameter", "runaway_guard", "stale_approval")
+"""Faults that limit a whole trial instead of breaking one call, and those that say little without their parameters."""
 DIRECTIONS = ("upstream", "downstream")
 """The two directions of a connection: what is lost upstream was not done, what is lost downstream was."""
 
@@ -22,7 +23,9 @@ def find_applicable(
     LookupError, with one line, for an injection that cannot hit its target. `faults`: the only ones; by default all
     that there are.
     """
-    fault_names = list(faults) or [name for name in names(GROUP) if name not in ASIDE]
+    fault_names = list(faults) or [
+        name for name in names(GROUP) if name not in ASIDE and not trait(load(name), "of_user")
+    ]
     apply: dict[str, list[Probe]] = {}
     inapplicable: dict[str, dict[str, str]] = {}
     for target in targets:
@@ -44,8 +47,9 @@ def find_applicable(
 def _probes_of(fault: str) -> Iterator[Probe]:
     cls = load(fault)
     both = "stream" in {option.name for option in fields(cls)} and not trait(cls, "delays")
-    if trait(cls, "of_agent"):
-        yield from (Probe(fault, (("moment", option),)) for option in ("before", "after"))
+    moments = get_args(get_type_hints(cls).get("moment"))
+    if moments:
+        yield from (Probe(fault, (("moment", option),)) for option in moments)
     elif both:
         yield from (Probe(fault, (("stream", option),)) for option in DIRECTIONS)
     else:

@@ -19,7 +19,7 @@ from chaoslab.base.commandline import GATE_FAILED, PROVES_NOTHING
 from chaoslab.base.registry import did_you_mean
 from chaoslab.config.settings import inherited
 from chaoslab.core import events
-from chaoslab.core.exchange import Call
+from chaoslab.core.exchange import Call, UserActs
 from chaoslab.core.plan import Plan
 from chaoslab.execution.upstreams import bypass_proxy, provider_variables
 from chaoslab.execution.workspace import VARIABLE, open_workspace
@@ -59,16 +59,16 @@ def run(
     command: Sequence[str], address_variables: Mapping[str, str], routes: Mapping[str, GatewayRoute], plan: Plan,
     open_gateway: Callable[..., AbstractContextManager[RunningGateway]], *, started: events.PromptStarted, logs: Path,
     settle_s: float, gate: Gate = BY_ITSELF, levers: bool = False, deadline_s: float = DEADLINE_S,
-    attempts_max: int = ATTEMPTS_MAX, resume: Sequence[str] = (), files: Path | None = None,
+    attempts_max: int = ATTEMPTS_MAX, resume: Sequence[str] = (), resumes: int = 1, files: Path | None = None,
 ) -> int:  # fmt: skip
     """Runs a command and prints the verdict to standard error. Returns the exit code that the gate asks for, else the
     command's, which is 128 and the number of the signal that ended it, if one did. `address_variables`: routes by
     the variables that
     shall hold their addresses; `open_gateway`: makes the gateway; `levers`: they are there, and told; `settle_s`: as in
     `RunningGateway.end`; `deadline_s`, `attempts_max`: a command that takes longer, or tries one request more often, is
-    ended and has hung. `resume`: the command that goes on, once, when a fault has killed the first. `files`: a folder,
-    in a copy of which it runs. Raises LookupError: there is no such command. OSError: the port is taken, or no log can
-    be written."""
+    ended and has hung. `resume`: the command that goes on, at most `resumes` times, when a fault has killed it.
+    `files`: a folder, in a copy of which it runs. Raises LookupError: there is no such command. OSError: the port is
+    taken, or no log can be written."""
     # Before the gateway: a command that is not there would leave a run without a trial.
     check_command(command)
     if resume:
@@ -95,13 +95,31 @@ def run(
             running.book.note(died)
             ending.kill(died.call_name)
 
-        running.seam.kill = kill
+        due: list[UserActs] = []
+
+        def act(step: UserActs, _: Call) -> bool:
+            due.append(step)
+            return len(due) == 1
+
         folder = None if workspace is None else workspace.folder
-        answer, code, error = _run_command(command, environment_told, ending, folder)
-        if ending.killed and resume:
-            ending.killed = ""
-            running.book.note(events.AgentResumed(nth=1))
-            answer, code, error = _run_command(resume, environment_told, ending, folder)
+
+        def run_command() -> tuple[str, int, str]:
+            outcome = _run_command(command, environment_told, ending, folder)
+            for nth in range(1, resumes * bool(resume) + 1):
+                if ending.killed:
+                    ending.killed = ""
+                    running.book.note(events.AgentResumed(nth=nth))
+                    outcome = _run_command(resume, environment_told, ending, folder)
+            return outcome
+
+        running.seam.kill, running.seam.memory.user = kill, act
+        answer, code, error = run_command()
+        if due and not error:
+            running.book.note(events.EventRepeated(turn=1, prompt=started.prompt))
+            again_s = system.monotonic()
+            repeat, code, error = run_command()
+            repeat_s = round(system.monotonic() - again_s, 6)
+            running.book.note(events.RepeatAnswered(turn=1, answer=repeat.strip(), duration_s=repeat_s))
         seconds = system.monotonic() - began_s
 
         def finish() -> None:

@@ -179,13 +179,14 @@ def parse_plan(
     *,
     hosts: bool = False,
     mortal: bool = False,
+    command: bool = False,
 ) -> Plan:
     """The plan from `--fault` options, a file, or both. A fault is "name:route", or JSON as in {"fault": "latency",
     "target": "crm", "delay_s": 2}; a lost reply given by its name alone is that of the first call that changes
     something. A file holds a list of such objects, or {"seed": …, "faults": […], "limits": {…}}.
     `routes` of None: the targets are not known yet, so any name is one. `hosts`: hosts that faults name become routes
-    too. `mortal`: the agent may be killed. Raises ValueError, LookupError, TypeError: one of them is wrong; OSError:
-    the file cannot be read."""
+    too. `mortal`: the agent may be killed. `command`: it is a command, which can be run again. Raises ValueError,
+    LookupError, TypeError: one of them is wrong; OSError: the file cannot be read."""
     limits: tuple[Limits, ...] = ()
     entries: list[tuple[str, Any]] = [
         (f"--fault {text[:60]}", _parse_fault_text(text, tools=routes is None)) for text in faults
@@ -225,7 +226,12 @@ def parse_plan(
             routes[target] = of_host(target)
     models = [name for name in routes if is_of_model(routes[name])]
     objects = [name for name in models if formats.with_objects(routes[name].host) or formats.with_objects(name)]
-    checked = check(injections, list(routes), models=models, may_be=routes, objects=objects, mortal=mortal)
+    checked = check(
+        injections, list(routes), models=models, may_be=routes, objects=objects, mortal=mortal,
+        user=("event_twice",) if command else (),
+    )  # fmt: skip
+    if any(choice.params.get("moment") == "at_once" for injection in checked for choice in injection.choices):
+        raise ValueError("event_twice has moment at_once, and a command is run again after it has ended: leave it out")
     check_refusing(checked, routes)
     return limited(Plan(seed, checked, limits))
 

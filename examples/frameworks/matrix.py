@@ -178,6 +178,13 @@ def page(found: dict[str, dict[str, Any]]) -> str:
             tried = each["hazards"]
             cells = [cell(tried[one.name], one, each["calm"]) if one.name in tried else "not tried" for one in places]
             lines.append(f"| **{FRAMEWORKS[name]['title']}** | {' | '.join(cells)} |")
+    rows = list(json.loads((HERE / "deaths.json").read_text(encoding="utf-8")).values())
+    deaths = list(rows[0]["deaths"])
+    lines += ["", DEATHS, "", f"| | keeps | {' | '.join(deaths)} |", "|---" * (len(deaths) + 2) + "|"]
+    for row in rows:
+        versions = ", ".join(f"{package} {number}" for package, number in row["versions"].items())
+        title = f"**{row['title']}**" + (f" ({versions})" if versions else "")
+        lines.append(f"| {title} | {row['keeps']} | {' | '.join(row['deaths'].values())} |")
     lines += ["", "## Versions", "", "| | tried | model's requests without a hazard | file |", "|---|---|---|---|"]
     for name, each in found.items():
         versions = ", ".join(f"{package} {number}" for package, number in each["versions"].items())
@@ -207,6 +214,14 @@ A hazard of a tool hits its first call, one of the model its second request, onc
 framework's own limit, and its last words; "never ends" is one that asked it more than a hundred times. `python
 examples/frameworks/matrix.py story openai_sdk "lost reply"` tells a cell's trial line by line, in an environment with
 the versions below; `make frameworks` makes all of it anew."""
+
+
+DEATHS = """## When the agent dies
+
+An agent that charges an order and mails about it is killed (`agent_dies`), and the same program goes on with what its
+framework has kept on the disk. No tool has an idempotency key; with keys, plain code, LangGraph, OpenAI Agents and
+Pydantic AI did nothing twice. Each cell is one trial of `examples/frameworks/deaths.py`; "goes on" is done once. ADK's
+model is an object, which no fault reaches. AG2 is not measured. [Try your own](how-to/the-agent-dies.md)."""
 
 
 def main() -> int:

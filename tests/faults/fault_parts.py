@@ -7,7 +7,7 @@ from typing import Any
 
 from chaoslab.core.chain import ActiveFault, Driver, at_once, chain, play
 from chaoslab.core.events import Event
-from chaoslab.core.exchange import Call, Failure, Flow, Observation, Reply, TrialContext
+from chaoslab.core.exchange import Call, Failure, Flow, Observation, Reply, TrialContext, UserActs
 from chaoslab.core.fault import Fault
 from chaoslab.core.service_spec import ErrorReply
 
@@ -29,6 +29,8 @@ class Attempt:
     now_s: float = 0.0
     sent: list[Call] = field(default_factory=list)
     notes: list[Event] = field(default_factory=list)
+    user_acts: bool = True
+    deeds: list[UserActs] = field(default_factory=list)
 
     async def wait(self, delay_s: float) -> None:
         left_s = self.deadline_s - self.now_s
@@ -39,6 +41,10 @@ class Attempt:
     def ahead(self, by_s: float) -> str:
         self.ahead_s += by_s
         return self.clock if self.sent else ""
+
+    def user(self, step: UserActs) -> bool:
+        self.deeds.append(step)
+        return self.user_acts
 
     def note(self, event: Event) -> None:
         self.notes.append(event)

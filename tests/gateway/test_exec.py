@@ -107,6 +107,47 @@ def test_a_command_that_is_killed_goes_on(
     assert not (tmp_path / "caught").exists()
 
 
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs Node.js")
+@pytest.mark.parametrize(("resumes", "code", "said"), [("2", 0, "correct – all"), ("1", 137, "failed – no answer: ")])
+def test_a_command_goes_on_as_often_as_it_may(
+    resumes: str, code: int, said: str, crm: str, tmp_path: Path, capfd: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "agent.js").write_text(DYING_AGENT)
+    monkeypatch.chdir(tmp_path)
+    command = ["node", "agent.js", "k17"]
+    dies = json.dumps({"fault": "agent_dies", "target": "crm", "max_times": 2})
+    options = ["--fault", dies, "--effects", EFFECTS, "--resume-with", " ".join(command), "--resumes", resumes]
+    assert exec_(tmp_path / "logs", crm, command, *options) == code
+    assert capfd.readouterr().err.startswith(f"chaoslab: {said}")
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs Node.js")
+@pytest.mark.parametrize(("key", "code", "said"), [("", 1, "harm – POST /refunds twice"), ("k17", 0, "correct – all")])
+def test_a_command_is_run_again_for_the_same_event(
+    key: str, code: int, said: str, crm: str, tmp_path: Path, capfd: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "agent.js").write_text(DYING_AGENT)
+    monkeypatch.chdir(tmp_path)
+    command = ["node", "agent.js", *filter(None, [key])]
+    assert exec_(tmp_path / "logs", crm, command, "--fault", "event_twice:crm", "--effects", EFFECTS) == code
+    out, err = capfd.readouterr()
+    assert (out, err.startswith(f"chaoslab: {said}")) == ("Refunded 30.\n" * 2, True)
+    assert "; the same event came twice" in err
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ({"fault": "user_stops"}, "user_stops is done by whoever asks the agent"),
+        ({"fault": "event_twice", "moment": "at_once"}, "a command is run again after it has ended"),
+    ],
+)
+def test_what_no_command_can_meet_is_refused(fault: Any, said: str, crm: str, tmp_path: Path, capfd: Any) -> None:
+    given = json.dumps({**fault, "target": "crm"})
+    assert exec_(tmp_path, crm, [sys.executable, "-c", PATIENT], "--fault", given) == 2
+    assert said in capfd.readouterr().err
+
+
 def test_a_command_with_nothing_to_go_on_is_not_killed(crm: str, tmp_path: Path, capfd: Any) -> None:
     assert exec_(tmp_path, crm, [sys.executable, "-c", PATIENT], "--fault", DIES) == 2
     assert "agent_dies kills the agent's process, and something should go on" in capfd.readouterr().err

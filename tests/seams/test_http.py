@@ -15,7 +15,7 @@ from chaoslab.config.settings import Settings
 from chaoslab.core import events
 from chaoslab.core.chain import ActiveFault, chain, play
 from chaoslab.core.events import Event
-from chaoslab.core.exchange import Call, Failure, Observation, Reply
+from chaoslab.core.exchange import Call, Failure, Observation, Reply, UserActs
 from chaoslab.core.plan import Plan
 from chaoslab.record.history import History
 from chaoslab.worlds.virtual.network.in_process_transport import InProcessTransports
@@ -61,6 +61,9 @@ class Ideal:
 
     def ahead(self, by_s: float) -> str:  # noqa: ARG002
         return ""
+
+    def user(self, step: UserActs) -> bool:  # noqa: ARG002
+        return False
 
     def note(self, event: Event) -> None:
         """Nobody reads it here."""

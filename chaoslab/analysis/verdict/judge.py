@@ -11,6 +11,7 @@ from functools import lru_cache
 from chaoslab.analysis.verdict import _end_state, _spoilt, ledger
 from chaoslab.analysis.verdict._deaths import tell_deaths
 from chaoslab.analysis.verdict._repeated_request import find_repeated_requests
+from chaoslab.analysis.verdict._repeats import tell_repeats
 from chaoslab.analysis.verdict.answer import AnsweredTrial, AnswerSense, find_sense
 from chaoslab.analysis.verdict.guard import run_guarded
 from chaoslab.analysis.verdict.ledger import Finding, FindingKind
@@ -68,7 +69,7 @@ def judge_all(history: History) -> dict[str, Verdict]:
 
 def _judge_guarded(trial_events: TrialEvents, history: History) -> Verdict:
     return run_guarded(
-        lambda: tell_deaths(_judge_by_orders(trial_events, history), trial_events, history),
+        lambda: tell_repeats(tell_deaths(_judge_by_orders(trial_events, history), trial_events, history), trial_events),
         lambda reason: Verdict(Outcome.UNKNOWN, f"it could not be judged ({reason})", broken=True),
     )
 

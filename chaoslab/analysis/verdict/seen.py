@@ -14,6 +14,7 @@ from chaoslab.core.events import (
     Effect,
     EndState,
     Event,
+    EventRepeated,
     FaultArmed,
     FaultHealed,
     FaultHeldBack,
@@ -27,6 +28,7 @@ from chaoslab.core.events import (
     TurnFinished,
     TurnStarted,
     TwinReordered,
+    UserStopped,
 )
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record
@@ -34,9 +36,9 @@ from chaoslab.record.lines import Record
 E = TypeVar("E", bound=Event)
 
 JUDGED = (
-    AgentDied, AgentResumed, AnswerRead, CallDisturbed, CallFinished, Effect, EndState, FaultArmed, FaultHealed,
-    FaultHeldBack, FaultInjected, FaultUnreached, FaultWitnessed, GroundLost, PromptAttempt, PromptFinished,
-    PromptStarted, TurnFinished, TurnStarted, TwinReordered,
+    AgentDied, AgentResumed, AnswerRead, CallDisturbed, CallFinished, Effect, EndState, EventRepeated, FaultArmed,
+    FaultHealed, FaultHeldBack, FaultInjected, FaultUnreached, FaultWitnessed, GroundLost, PromptAttempt,
+    PromptFinished, PromptStarted, TurnFinished, TurnStarted, TwinReordered, UserStopped,
 )  # fmt: skip
 """The kinds of events that a verdict depends on."""
 

@@ -19,6 +19,7 @@ from chaoslab.analysis.verdict.seen import Twin
 from chaoslab.base.identity import REPEATABLE, canonical
 from chaoslab.base.jsonable import describe_error, line, render_brief
 from chaoslab.core import events
+from chaoslab.core.conversation import Conversation
 from chaoslab.core.plan import Plan
 from chaoslab.execution.agents._calling import is_readable
 from chaoslab.execution.agents._case import AgentCase, AgentResult
@@ -78,6 +79,12 @@ class TwinTrial:
         return find_end_state(self.history)
 
     @property
+    def right(self) -> TwinTrial:
+        """The trial whose effects and end state are the right ones: what is asked twice and is one event is done
+        once."""
+        return self if self.result.once is None else TwinTrial(self.result.once)
+
+    @property
     def failure(self) -> str:
         """The reason why it gave no answer, in words."""
         error = self.result.error
@@ -113,6 +120,8 @@ def run_baseline(case: C, alone: SequentialExecutor) -> tuple[AgentResult, C]:
     twin_case = without_faults(case)
     twins = [TwinTrial(trial) for trial in alone.map(twin_case, [TrialSpec(0)] * times)]
     first, second = twins[0], twins[-1]
+    if (once_case := ask_once(twin_case)) is not None:
+        note_once(first.result, *alone.map(once_case, [TrialSpec(0)]))
     case = replace(case, called=first.result.called)
     if not case.options.anyway and (reason := explain_no_baseline(first, case)):
         # One that draws no chance of its own would only do the same again.
@@ -132,8 +141,32 @@ def run_baseline(case: C, alone: SequentialExecutor) -> tuple[AgentResult, C]:
 
 
 def without_faults(case: C) -> C:
-    """The same trials without faults, in the order of asking."""
-    return replace(case, plan=Plan(case.plan.seed), options=replace(case.options, order="asked"), own_twins=None)
+    """The same trials without faults, in the order of asking. A user who stops the agent to say something else wishes
+    that alone."""
+    said = [choice.params.get("say") for i in case.plan.injections for choice in i.choices if i.may_hit]
+    words = next((say for say in said if say), None) if not isinstance(case.prompt, Conversation) else None
+    return replace(
+        case,
+        plan=Plan(case.plan.seed),
+        options=replace(case.options, order="asked"),
+        own_twins=None,
+        prompt=words or case.prompt,
+    )
+
+
+def ask_once(case: C) -> C | None:
+    """The same trials, with equal turns asked once; None if there are none."""
+    if not isinstance(case.prompt, Conversation):
+        return None
+    prompt = case.prompt.of_one_event(case.options.wishes)
+    return None if prompt is case.prompt else replace(case, prompt=prompt)
+
+
+def note_once(result: AgentResult, once: AgentResult) -> None:
+    """Keeps the trial that was asked once with the one that was asked all, if both do the same kinds of things. Equal
+    words that do something else the second time, as a second "Yes." does, are no event that came twice."""
+    kinds = [{effect["effect"] for effect in TwinTrial(trial).effects} for trial in (result, once)]
+    result.once = once if once.ok and kinds[0] == kinds[1] else None
 
 
 def with_own_twin(bare: C, twin: TwinTrial) -> C:
@@ -154,7 +187,7 @@ def _with_results(case: C, twin: TwinTrial, second: TwinTrial) -> C:
     if twin.said is None:
         reason = f"it fails without faults too ({twin.failure})"
         return replace(case, incomparable=f"nothing to compare with, since {reason}", notes=(_NO_TWIN.format(reason),))
-    effects = None if "effects" in case.unlike else twin.effects
+    effects = None if "effects" in case.unlike else twin.right.effects
     answer = None if "answer" in case.unlike else twin.said
     legible, same_state = is_readable(twin.answer), "state" not in case.unlike
     reason = next(iter(case.unlike.values()), "")
@@ -198,7 +231,8 @@ def _with_results(case: C, twin: TwinTrial, second: TwinTrial) -> C:
         stated=facts_stated or effects_stated or answer is not None or effects is not None,
         notes=notes,
         twin_says=next((event.says for _, event in twin.history.of(events.AnswerRead)), None),
-        right_state=twin.end_state if same_state else None,
+        right_state=twin.right.end_state if same_state else None,
+        of_one_event=twin.result.once is not None,
     )
 
 

@@ -19,6 +19,16 @@ class Loop:
 
     def __init__(self) -> None:
         self._runner: asyncio.Runner | None = None
+        self.task: asyncio.Task[Any] | None = None
+        """The task in which an answer is awaited."""
+
+    async def awaited(self, answer: Any) -> Any:
+        """As `await_answer`, in a task that can be cancelled."""
+        self.task = asyncio.current_task()
+        try:
+            return await await_answer(answer)
+        finally:
+            self.task = None
 
     def fetched(self, answer: Any) -> Any:
         """The awaited answer if it is an awaitable, the whole one if it is a generator."""
@@ -28,7 +38,7 @@ class Loop:
         if holds(inspect.isawaitable, answer) or holds(inspect.isasyncgen, answer):
             # Not asyncio.run for each turn: a client that the agent keeps stays bound to the loop that it first ran in.
             self._runner = self._runner or asyncio.Runner()
-            return self._runner.run(await_answer(answer))
+            return self._runner.run(self.awaited(answer))
         return _drain_generator(answer)
 
     def sleep(self, delay_s: float) -> None:

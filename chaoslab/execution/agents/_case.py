@@ -27,7 +27,8 @@ from chaoslab.seams.gateway.routes import GatewayRoute
 SETTLE_S = {"virtual": 60.0, "local": 30.0}
 """The time for what is under way at the answer, by default, in the world's seconds."""
 TWIN_FIELDS = (
-    "effects", "exact", "incomparable", "notes", "pending", "right_state", "stated", "twin", "twin_says",
+    "effects", "exact", "incomparable", "notes", "of_one_event", "pending", "right_state", "stated", "twin",
+    "twin_says",
 )  # fmt: skip
 """The fields of a case that are its twin's results."""
 
@@ -64,6 +65,8 @@ class AgentResult:
     """A program drew chance of its own; None: not known, in real time."""
     twin: "AgentResult | None" = None
     """Its own twin, if it has one."""
+    once: "AgentResult | None" = None
+    """Of a trial without faults, the one in which equal turns are asked once, if that has the same kinds of effects."""
 
     def judged(self, *, lines: bool) -> "AgentResult":
         """The result with all that is asked of every trial, so that another process need not read its events. `lines`:
@@ -156,6 +159,8 @@ class AgentCase:
     """The end state of the twin; None: nothing to compare with."""
     exact: bool = False
     """The effects are the twin's."""
+    of_one_event: bool = False
+    """Equal turns are one event, whose effect is wished once."""
     own_twins: Self | None = None
     """The case before its first twin, if each trial has a twin of its own; None if all have that one."""
     unlike: Mapping[str, str] = field(default_factory=dict)

@@ -19,10 +19,11 @@ from chaoslab.core import events
 from chaoslab.core.conversation import Conversation, Talk
 from chaoslab.core.exchange import Call
 from chaoslab.execution._place import RealTimePlace, TrialPlace
-from chaoslab.execution.agents._calling import Ask, Loop, Start, await_answer, render_answer
+from chaoslab.execution.agents._calling import Ask, Loop, Start
 from chaoslab.execution.agents._case import AgentCase, AgentResult
 from chaoslab.execution.agents._says import read
 from chaoslab.execution.agents._trial_record import STOPPED, UNHELD, warn_unasked, warn_uncalled, write_end
+from chaoslab.execution.agents._user import INTERRUPTED, TrialUser
 from chaoslab.execution.spec import AgentKilled, ProcessCrashed, TrialSpec
 from chaoslab.execution.workspace import Workspace, open_workspace
 from chaoslab.model.app import ModelApp
@@ -141,28 +142,48 @@ def _ask_agent(case: AgentCase, ready: TrialSetup, place: TrialPlace, result: Ag
     if isinstance(prompt, Conversation):
         twins = () if case.twin is None else case.twin.turns
         talk = Talk(
-            prompt, book.note, book.requests, ready.functions.memory, system, twins=twins, read=_read_turn
+            prompt, book.note, book.requests, ready.functions.memory, system, twins=twins, read=_read_turn,
+            **({"wishes": case.options.wishes} if case.of_one_event else {}),
         )  # fmt: skip
 
+    user = TrialUser(book, ask, talk, prompt, place.interrupt, start, lambda call: kill(call, between=True))
+    ready.functions.memory.user = user.act
+
     async def ask_turns_async() -> Any:
-        if talk is None:
-            return await await_answer(ask(prompt, start))
-        while (prompt_text := talk.next()) is not None:
-            await system.asleep(talk.wait_s)
-            talk.begin(prompt_text)
-            talk.answered(render_answer(await await_answer(ask(prompt_text, start))))
-        return talk.whole
+        asking, answer = user.asking(), None
+        with closing(asking):
+            while True:
+                try:
+                    step = asking.send(answer)
+                except StopIteration as end:
+                    return end.value
+                if isinstance(step, float):
+                    await system.asleep(step)
+                    continue
+                try:
+                    answer = await start.loop.awaited(step())
+                except asyncio.CancelledError:
+                    if not user.has_stopped():
+                        raise
+                    answer = INTERRUPTED
 
     def ask_turns(loop: Loop, resume: Ask | None = None) -> Any:
-        if talk is None:
-            return loop.fetched((resume or ask)(prompt, start))
-        if resume is not None:
-            talk.answered(render_answer(loop.fetched(resume(talk.words, start))))
-        while (prompt_text := talk.next()) is not None:
-            loop.sleep(talk.wait_s)
-            talk.begin(prompt_text)
-            talk.answered(render_answer(loop.fetched(ask(prompt_text, start))))
-        return talk.whole
+        asking, answer = user.asking(resume), None
+        with closing(asking):
+            while True:
+                try:
+                    step = asking.send(answer)
+                except StopIteration as end:
+                    return end.value
+                if isinstance(step, float):
+                    loop.sleep(step)
+                    continue
+                try:
+                    answer = loop.fetched(step())
+                except asyncio.CancelledError:
+                    if not user.has_stopped():
+                        raise
+                    answer = INTERRUPTED
 
     def list_busy() -> list[str]:
         return [*book.under_way(), *ready.services.acting()]
@@ -210,15 +231,15 @@ def _ask_agent(case: AgentCase, ready: TrialSetup, place: TrialPlace, result: Ag
 
     deaths = 0
 
-    def kill(call: Call) -> None:
-        book.note(events.AgentDied(at=call.at, tool=call.tool))
+    def kill(call: Call, *, between: bool = False) -> None:
+        book.note(events.AgentDied(at=call.at, tool=call.tool, between=between))
         place.kill()
 
     def resume_work() -> Callable[[], None] | None:
         """The work of the process that goes on, if one does."""
         nonlocal start, deaths
         # Nothing to do at this start: the state was read before the first process began.
-        start = Start(lambda: None)
+        start = user.start = Start(lambda: None)
         ready.functions.end_open(book)
         ready.services.outages.hang_up()
         # It died after its answer, so nobody waits for another one.

@@ -13,7 +13,7 @@ from chaoslab.base.phrases import a
 from chaoslab.config.settings import name_secrets
 from chaoslab.core.plan import Injection, Plan
 from chaoslab.execution._place import RealTimePlace, TrialPlace
-from chaoslab.execution.agents._baseline import TwinTrial, with_own_twin, without_faults
+from chaoslab.execution.agents._baseline import TwinTrial, ask_once, note_once, with_own_twin, without_faults
 from chaoslab.execution.agents._calling import Ask, Start, announcing_start
 from chaoslab.execution.agents._case import AgentCase, AgentResult
 from chaoslab.execution.agents._ground import Grounds
@@ -330,7 +330,11 @@ class _Twins:
 
     def _calm(self, spec: TrialSpec) -> AgentResult:
         assert self._case.own_twins is not None
-        return self._run(without_faults(self._case.own_twins), spec)
+        calm_case = without_faults(self._case.own_twins)
+        result = self._run(calm_case, spec)
+        if (once_case := ask_once(calm_case)) is not None:
+            note_once(result, self._run(once_case, spec))
+        return result
 
     def changed(self, number: int, injections: Sequence[Injection]) -> AgentResult:
         """Runs the trial with that number without faults but for these."""

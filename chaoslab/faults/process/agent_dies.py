@@ -4,7 +4,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
-from chaoslab.core.exchange import Call, Failure, Flow, Observation, TrialContext
+from chaoslab.core.exchange import Call, Failure, Flow, Observation, TrialContext, UserActs
 from chaoslab.core.fault import Fault
 
 
@@ -13,10 +13,11 @@ class AgentDies(Fault):
     """Kills the agent's process, as SIGKILL, an eviction or a power cut does: no `except` and no `finally` of it runs.
     Then `resume_with` is called in the same trial, with the same services and the same ledger.
 
-    `moment`: "after", when the call has acted and its reply was never read, or "before" it does anything.
+    `moment`: "after", when the call has acted and its reply was never read, "before" it does anything, or "between" the
+    turn of the call, which is answered, and the next one.
     """
 
-    moment: Literal["after", "before"] = "after"
+    moment: Literal["after", "before", "between"] = "after"
     layer = "tool"
     conditional = True
     of_agent = True
@@ -26,6 +27,9 @@ class AgentDies(Fault):
     source = "https://docs.temporal.io/workflow-execution#replays"
 
     def flow(self, call: Call, context: TrialContext) -> Flow:
+        if self.moment == "between":
+            yield UserActs("die")
+            return (yield call)
         if self.moment == "after":
             # Another fault may have cut the call short; the agent dies of this one all the same.
             with suppress(Failure):
@@ -33,6 +37,8 @@ class AgentDies(Fault):
         raise Failure("died")
 
     def witnessed(self, observation: Observation) -> str | None:
+        if self.moment == "between":
+            return "the agent was killed after this turn"
         if observation.error != "died":
             return None
         return (

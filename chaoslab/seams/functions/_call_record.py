@@ -147,9 +147,10 @@ class CallRecord:
         )  # fmt: skip
         return events.CallStarted(at=self.at, tool=self.name, arguments=self.content, protocol=self.protocol)
 
-    def effect(self, reply: Mapping[str, Any] | None = None) -> Event:
-        """The effect of the call. `reply`: the function's own, as far as a log keeps it, if a fault may take it."""
-        content = self.arguments()
+    def effect(self, reply: Mapping[str, Any] | None = None, *, sent: dict[str, Any] | None = None) -> Event:
+        """The effect of the call. `reply`: the function's own, as far as a log keeps it, if a fault may take it.
+        `sent`: the arguments that it got, if a fault has changed them."""
+        content = self.arguments() if sent is None else sent
         id_ = request_id("", self.name, content, 0) if self.keyed else ""
         number, attempt, _ = self.place or (None, None, None)
         return events.Effect(

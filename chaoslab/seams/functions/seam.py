@@ -7,6 +7,7 @@ function itself passes unchanged.
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,7 +18,7 @@ from typing import Any, Protocol
 from chaoslab.base.boundary import let_through
 from chaoslab.base.clock import Clock, system
 from chaoslab.base.identity import request_id
-from chaoslab.base.jsonable import line_of, render_brief
+from chaoslab.base.jsonable import line_of, render_brief, to_jsonable
 from chaoslab.base.user_line import line_of_function, user_line
 from chaoslab.core.attempt import Attempt
 from chaoslab.core.chain import at_once
@@ -329,6 +330,8 @@ class _Attempt(Attempt):
         if failure is not None:
             if failure.kind == "died":
                 self._kill(self.call)
+            if failure.kind == "stopped":
+                raise asyncio.CancelledError(f"the user stops the agent at {self.tool.name}")
             error = failure.native
             if error is None:
                 name, errors = self.tool.name, self.tool.errors
@@ -363,10 +366,11 @@ class _Attempt(Attempt):
 
     async def send(self, call: Call) -> Reply:
         self.sent = call
-        args, kwargs = self.made.args, self.made.kwargs
+        args, kwargs, sent = self.made.args, self.made.kwargs, None
         if call.value is not self.call.value:
             # By name: a story knows arguments by their parameters.
             args, kwargs = (), self.tool.given_again(args, kwargs, call.value)
+            sent = to_jsonable(self.tool.arguments(args, kwargs))
         try:
             result = self.tool.function(*args, **kwargs)
             if self.tool.of_coroutine:
@@ -381,7 +385,7 @@ class _Attempt(Attempt):
         if self.tool.effect and reply.ok and reply.done and not served:
             text = abridge_result(reply.value)
             reply_text = text if isinstance(text, Spelt) else render_brief(text, REPLY_MAX)
-            self.book.note(self.made.effect({"status": 200, "body": reply_text, "headers": {}}))
+            self.book.note(self.made.effect({"status": 200, "body": reply_text, "headers": {}}, sent=sent))
         return reply
 
     # The record of the finished attempt.

@@ -10,7 +10,7 @@ from chaoslab.core import events
 from chaoslab.core.attempt import AttemptFaults
 from chaoslab.core.chain import at_once, chain, play
 from chaoslab.core.events import Event
-from chaoslab.core.exchange import Call, Failure, Observation, Reply
+from chaoslab.core.exchange import Call, Failure, Observation, Reply, UserActs
 from chaoslab.core.fault import OutageCut, load, trait
 from chaoslab.core.memory import Decisions, TrialMemory
 from chaoslab.core.plan import HITS, Candidates, Decision, Injection, Plan
@@ -223,6 +223,9 @@ class _Nowhere:
 
     def ahead(self, by_s: float) -> str:  # noqa: ARG002
         return ""
+
+    def user(self, step: UserActs) -> bool:  # noqa: ARG002
+        return False
 
     def note(self, event: Event) -> None:
         """Does nothing: a story that refuses has nothing to tell."""

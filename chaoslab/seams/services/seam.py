@@ -401,6 +401,8 @@ class ServiceAttempt(Attempt):
                 # Noted before the death: what comes after it is another process.
                 self._finish("died", self.seam.timeout_s, None, 0)
                 self.seam.kill(self.call)
+            if failure.kind == "stopped" and not self.over:
+                self._finish("stopped", self.took_s, None, 0)
             raise
         last = [("Connection", "close")] if self.seam.refusals.will_refuse(self.name) else []
         if reply.stream is not None:

@@ -8,7 +8,7 @@ from chaoslab.base.boundary import let_through
 from chaoslab.base.dice import Dice
 from chaoslab.core.chain import at_once, play
 from chaoslab.core.events import Event
-from chaoslab.core.exchange import Call, Failure, Reply, TrialContext
+from chaoslab.core.exchange import Call, Failure, Reply, TrialContext, UserActs
 from chaoslab.core.fault import trait
 from chaoslab.search.planning.cells import Cell, traits_of
 
@@ -90,6 +90,9 @@ class _Target:
 
     def ahead(self, by_s: float) -> str:  # noqa: ARG002
         return ""
+
+    def user(self, step: UserActs) -> bool:  # noqa: ARG002
+        return False
 
     def note(self, event: Event) -> None:
         """It has no log."""

@@ -248,6 +248,10 @@ class World:
         """Kills the program's process, and with it the calling thread, if that is the program's."""
         self.machine.kill()
 
+    def interrupt(self) -> None:
+        """Ends the wait of the first thread with a CancelledError, if it waits."""
+        self.machine.interrupt(asyncio.CancelledError())
+
     def run(
         self, work: Callable[[], T], *, over: Callable[[], object] = lambda: None, again: Again = lambda: None
     ) -> T:

@@ -99,14 +99,14 @@ class VirtualThread(greenlet):
 class Waiter:
     """One wait of one thread; the holder of this object may end it, once."""
 
-    __slots__ = ("_over", "_woken", "machine", "strand")
+    __slots__ = ("_left", "_over", "_woken", "machine", "strand")
 
     def __init__(self, machine: "Machine") -> None:
         strand = getcurrent()
         if not isinstance(strand, VirtualThread):
             raise RuntimeError("the machine itself cannot wait: only its threads can")
         self.machine, self.strand = machine, strand
-        self._over = self._woken = False
+        self._over = self._woken = self._left = False
 
     @property
     def woken(self) -> bool:
@@ -146,7 +146,7 @@ class Waiter:
         try:
             machine.hub.switch()
         finally:
-            self._over = True
+            self._over = self._left = True
             machine.locals.enter(self.strand)
             if loop is not None:
                 _set_running_loop(loop)
@@ -162,7 +162,7 @@ class Waiter:
             self._resume()
 
     def _resume(self) -> None:
-        if not self.strand.killed:
+        if not (self.strand.killed or self._left):  # an interrupt may have come first
             self.strand.switch()
 
 
@@ -312,6 +312,12 @@ class Machine:
         # A service's thread goes on: it is the program that dies.
         if _is_of_agent(getcurrent()):
             self.leave()
+
+    def interrupt(self, error: BaseException) -> None:
+        """Raises the error in the first thread of the program, where it waits. The calling thread gets no error."""
+        first = next((strand for strand in self._strands.values() if strand.first), None)
+        if first is not None and first is not getcurrent():
+            self.soon(first.throw, error)
 
     def is_dead(self) -> bool:
         """True if the calling thread was killed, and is told to end now that the run is over."""

@@ -44,7 +44,11 @@ class ClientSide:
 
     def hang_up(self) -> None:
         """Ends it as the death of its client does."""
-        self._end.peer.close()
+        if self._open:
+            self._end.peer.close()
+        else:  # a client that a module keeps finds its idle connection ended, in the same moment, and makes another
+            self._end.close()
+            self._end.peer.ended = True
 
     def attempt_of(self, request: h11.Request, body: bytes) -> ServiceAttempt | None:
         """The attempt that a request is; None if nobody watches any more."""

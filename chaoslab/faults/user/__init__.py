@@ -1,0 +1,1 @@
+"""Faults of whoever asks the agent: it asks again, asks more, or stops the agent."""
