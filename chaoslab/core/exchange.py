@@ -182,8 +182,8 @@ class Reply:
 
 class Failure(Exception):
     """The exchange ended without a reply. `kind`: timed_out, dns (no such name), refused, untrusted (its certificate),
-    reset, closed, garbled, too_large, died (its caller's process did), stopped (its caller was, by the user), disk_full,
-    denied, expired (a command did not end in time) or exited with a code, as in "exited 1"."""
+    reset, closed, garbled, too_large, died (its caller's process did), stopped (its caller was, by the user),
+    disk_full, denied, expired (a command did not end in time) or exited with a code, as in "exited 1"."""
 
     def __init__(self, kind: str, *, native: BaseException | None = None) -> None:
         super().__init__(kind)
