@@ -330,6 +330,18 @@ def test_a_call_that_is_too_long_for_a_prompt_is_in_no_scenario(tmp_path: Path, 
     assert typed("test", tmp_path / "chaos", "--no-logs", "-q").code == 0
 
 
+def test_a_document_of_which_no_scenario_can_be_made_names_no_next_command(tmp_path: Path, typed: Typed) -> None:
+    (tmp_path / "api.json").write_text(json.dumps({
+        "openapi": "3.0.0", "info": {"title": "x", "version": "1"}, "paths": {"/a": {"post": {
+            "operationId": "many", "responses": {"200": {"description": "ok"}}, "requestBody": {"content": {
+                "application/json": {"schema": {"type": "array", "minItems": 20, "items": {
+                    "type": "string", "minLength": 1000}}}}}}}},
+    }))  # fmt: skip
+    told = typed("from-openapi", tmp_path / "api.json", "--out", tmp_path / "chaos")
+    assert "too long for a scenario" in told.out
+    assert "next:" not in told.out
+
+
 @pytest.mark.parametrize(
     "schema",
     [
