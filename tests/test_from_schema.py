@@ -104,6 +104,23 @@ def test_a_document_becomes_scenarios_that_pass_and_find_a_weak_agent(
     assert "twice" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ({"summary": "Pay now.", "description": "Pays the\ninvoice."}, "Pay now."),
+        ({"description": "Pays the\ninvoice."}, "Pays the invoice."),
+        ({}, "POST /pay"),
+    ],
+)
+def test_a_function_says_what_its_operation_does(words: dict[str, str], says: str, tmp_path: Path) -> None:
+    operation = {"operationId": "pay", "responses": {"200": {"description": "ok"}}, **words}
+    document = {"openapi": "3.0.0", "info": {"title": "x", "version": "1"}, "paths": {"/pay": {"post": operation}}}
+    (tmp_path / "api.json").write_text(json.dumps(document))
+    personal = Personal(on=True)
+    project = build_project(read_api(tmp_path / "api.json", personal=personal, seed=1), most=1, personal=personal)
+    assert f'def pay():\n    "{says}"\n' in project.files["stand_ins.py"]
+
+
 def test_what_is_created_is_kept_changed_and_removed() -> None:
     service = service_of("shop.yaml")
     first = service.call("listOrders", {})
