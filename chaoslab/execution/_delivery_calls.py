@@ -48,7 +48,7 @@ CLOCK_FAULTS = frozenset({"clock_skew"})
 """The faults that only a target meets that asks for the time."""
 
 
-def _run_trial(agent: Callable[[str], str], cell: DeliveryCell, fault: Injection, **world: Any) -> Trial:
+def _run_trial(agent: Callable[[str], None], cell: DeliveryCell, fault: Injection, **world: Any) -> Trial:
     arguments = RunArguments(
         agent, "check", faults=[fault], seed=cell.seed, twin=False, timeout_s=TIMEOUT_S, deadline_s=SECONDS_MAX,
         calls_max=10**9, model_calls_max=10**9, settle_s=0, resume_with=agent, resumes=10**9, **world,
@@ -135,20 +135,19 @@ def _call_model(cell: DeliveryCell, fault: Injection) -> Trial:
     return _run_trial(_make_agent(cell, send_calls), cell, fault, services={MODEL: _RememberingModel(_make_work(cell))})
 
 
-def _make_agent(cell: DeliveryCell, calling: Callable[[Iterable[int]], None]) -> Callable[[str], str]:
+def _make_agent(cell: DeliveryCell, calling: Callable[[Iterable[int]], None]) -> Callable[[str], None]:
     """An agent that makes the calls of a cell, by as many callers as its fault needs. One that is killed goes on with
     the next call."""
     callers = CALLERS.get(cell.fault, 1)
     own = iter(range(cell.calls - (callers - 1) * (cell.calls // callers)))
 
-    def agent(_: str) -> str:
+    def agent(_: str) -> None:
         threads = [threading.Thread(target=calling, args=(range(cell.calls // callers),)) for _ in range(callers - 1)]
         for thread in threads:
             thread.start()
         calling(own)
         for thread in threads:
             thread.join()
-        return "done"
 
     return agent
 
