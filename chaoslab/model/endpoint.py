@@ -197,7 +197,7 @@ def serve(
         ready(int(server.effective_port), stop)
     try:
         while not stopping.is_set():
-            server.asyncore.loop(timeout=30.0, map=channels, count=1)
+            server.asyncore.loop(map=channels, count=1)
     finally:
         server.task_dispatcher.shutdown()
         for channel in list(channels.values()):
