@@ -17,7 +17,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from chaoslab.base.clock import Clock
-from chaoslab.core.events import AttemptRef, CallStarted, Event, LabWarning, PromptStarted, Retry, RunFinished
+from chaoslab.core.events import (
+    AttemptEvent,
+    AttemptRef,
+    CallStarted,
+    Event,
+    LabWarning,
+    PromptStarted,
+    Retry,
+    RunFinished,
+)
 from chaoslab.record import lines as lines_module
 from chaoslab.record.history import History
 from chaoslab.record.lines import Record, parse_line
@@ -51,6 +60,19 @@ def log(folder: Path, writer: str = "info", *, clock: Clock | None = None) -> Lo
 
 def messages(history: History) -> list[str]:
     return [event.message for _, event in history.of(LabWarning)]
+
+
+def test_a_kind_without_fields_is_a_line_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Event, "kinds", dict(Event.kinds))
+    alone = type("Alone", (Event,), {})()
+    at = AttemptRef(target="weather", request=1, attempt=1, request_id="id1")
+    bare = type("Bare", (AttemptEvent,), {})(at=at)
+    with log(tmp_path) as written:
+        written.write(alone)
+        written.write(bare, trial="p1.r1")
+    lines = [json.loads(line) for line in (tmp_path / "info.log").read_text().splitlines()]
+    assert [line["kind"] for line in lines] == ["alone", "bare"]
+    assert lines[1]["target"] == "weather"
 
 
 @pytest.mark.parametrize("name", Event.kinds)

@@ -92,3 +92,21 @@ def test_a_result_that_may_not_be_looked_at_passes(look: str, fault: str) -> Non
         warnings.simplefilter("ignore", lab.NothingHit)  # there may be nothing to change
         trial = lab.run(agent, "go", tools=[get], faults=faults, anyway=True, twin=False, effects=[])
     assert trial.error is None
+
+
+@pytest.mark.parametrize("base", [object, str, int, float, list, dict])
+@pytest.mark.parametrize("look", LOOKS)
+def test_an_argument_that_may_not_be_looked_at_reaches_its_function(look: str, base: type) -> None:
+    odd = type("Odd", (base,), dict(LOOKS[look]))()
+    seen: list[int] = []
+
+    def get(order: Any, rows: list[Any]) -> str:
+        seen.extend(map(id, (order, *rows)))
+        return "done"
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lab.NothingHit)
+        faults = [lab.inject("latency", "get", calls=[2])]
+        options: dict[str, Any] = {"anyway": True, "twin": False, "effects": []}
+        trial = lab.run(lambda _: get(odd, [odd]), "go", tools=[get], faults=faults, **options)
+    assert (trial.error, trial.answer, seen) == (None, "done", [id(odd)] * 2)

@@ -104,6 +104,23 @@ def test_a_document_becomes_scenarios_that_pass_and_find_a_weak_agent(
     assert "twice" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ({"summary": "Pay now.", "description": "Pays the\ninvoice."}, "Pay now."),
+        ({"description": "Pays the\ninvoice."}, "Pays the invoice."),
+        ({}, "POST /pay"),
+    ],
+)
+def test_a_function_says_what_its_operation_does(words: dict[str, str], says: str, tmp_path: Path) -> None:
+    operation = {"operationId": "pay", "responses": {"200": {"description": "ok"}}, **words}
+    document = {"openapi": "3.0.0", "info": {"title": "x", "version": "1"}, "paths": {"/pay": {"post": operation}}}
+    (tmp_path / "api.json").write_text(json.dumps(document))
+    personal = Personal(on=True)
+    project = build_project(read_api(tmp_path / "api.json", personal=personal, seed=1), most=1, personal=personal)
+    assert f'def pay():\n    "{says}"\n' in project.files["stand_ins.py"]
+
+
 def test_what_is_created_is_kept_changed_and_removed() -> None:
     service = service_of("shop.yaml")
     first = service.call("listOrders", {})
@@ -328,6 +345,18 @@ def test_a_call_that_is_too_long_for_a_prompt_is_in_no_scenario(tmp_path: Path, 
     told = typed("from-openapi", tmp_path / "api.json", "--out", tmp_path / "chaos")
     assert "POST /a: its example is too long for a scenario; it has a stand-in" in told.out + told.err
     assert typed("test", tmp_path / "chaos", "--no-logs", "-q").code == 0
+
+
+def test_a_document_of_which_no_scenario_can_be_made_names_no_next_command(tmp_path: Path, typed: Typed) -> None:
+    (tmp_path / "api.json").write_text(json.dumps({
+        "openapi": "3.0.0", "info": {"title": "x", "version": "1"}, "paths": {"/a": {"post": {
+            "operationId": "many", "responses": {"200": {"description": "ok"}}, "requestBody": {"content": {
+                "application/json": {"schema": {"type": "array", "minItems": 20, "items": {
+                    "type": "string", "minLength": 1000}}}}}}}},
+    }))  # fmt: skip
+    told = typed("from-openapi", tmp_path / "api.json", "--out", tmp_path / "chaos")
+    assert "too long for a scenario" in told.out
+    assert "next:" not in told.out
 
 
 @pytest.mark.parametrize(

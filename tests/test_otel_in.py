@@ -238,10 +238,11 @@ def test_secrets_and_personal_data_are_masked_alike_everywhere(tmp_path: Path) -
 
 
 def test_a_reply_that_was_not_recorded_names_the_nearest() -> None:
-    calls = [{"tool": "get", "function": "get", "arguments": {"n": n}, "reply": n} for n in (1, 1, 200)]
+    asked = (1, "open"), (1, "paid"), (200, "open")
+    calls = [{"tool": "get", "function": "get", "arguments": {"n": n}, "reply": reply} for n, reply in asked]
     replies = Replies({"trace_1": {"calls": calls, "answer": ""}})
     replies.begin("trace_1", None, {})
-    assert [replies.of("get", {"n": 1, "more": None}) for _ in range(3)] == [1, 1, 1]
+    assert [replies.of("get", {"n": 1, "more": None}) for _ in range(3)] == ["open", "paid", "paid"]
     with pytest.raises(
         LookupError, match=r'no reply to get\(\{"n": 201\}\) was recorded; the nearest is get\(\{"n": 200\}\)'
     ):

@@ -158,6 +158,10 @@ def test_a_chance_of_0_switches_a_named_fault_off_as_in_a_sweep() -> None:
     ({"FAULTS": "truncate_context@weather:0.1"}, "truncate_context needs the model"),
     ({"FAULTS": "cut:0.1", "STREAM": "off"}, "FAULTS names cut, which needs STREAM=on"),
     ({"FAULTS": "clock_skew:0.1"}, "FAULTS names clock_skew, which moves the clock of a function or of services="),
+    (
+        {"FAULTS": "server_error@model:0.1,stdout_noise:0.1"},
+        "FAULTS names stdout_noise, which stands between the lines of an MCP server's standard output: use `chaoslab ",
+    ),
     ({"FAULTS": "budget:1"}, "FAULTS names budget, which has settings of its own: TOKEN_LIMIT"),
     ({"CHAOS_LEVEL": "11"}, "CHAOS_LEVEL=11 should be a number from 0 to 10"),
     ({"CHAOS_LEVEL": "-1"}, "CHAOS_LEVEL=-1 should be a number from 0 to 10"),

@@ -53,35 +53,59 @@ def _convert(value: Any, depth: int, unread: list[str] | None) -> Any:
             if value.bit_length() <= BITS_MAX
             else _note_unread(f"whole number of {value.bit_length()} bits", unread)
         )
-    if isinstance(value, float):
+    if kind is float:
         # JSON has no numbers for NaN and infinity, so these are texts.
         return value if math.isfinite(value) else str(value)
     if depth >= DEPTH_MAX:
         _note_unread(f"value that lies deeper than {DEPTH_MAX}", unread)
         return "…"
-    if kind is not dict and kind is not list:
-        if isinstance(value, Enum):
-            return _convert(value.value, depth + 1, unread)
-        if isinstance(value, str | int):  # a subclass
-            return str(value) if isinstance(value, str) else _convert(int(value), depth + 1, unread)
-        if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            return {f.name: _convert(getattr(value, f.name), depth + 1, unread) for f in dataclasses.fields(value)}
-        if hasattr(kind, "model_dump"):  # pydantic's
-            return _convert(value.model_dump(), depth + 1, unread)
+    if kind is dict:
+        return _convert_mapping(value, depth, unread)
+    if kind is list:
+        return _convert_entries(value, depth, unread)
+    try:
+        return _convert_other(value, kind, depth, unread)
+    except _UnreadError:
+        raise
+    except BaseException as error:  # noqa: BLE001 - the value's own code
+        let_through(error)
+    return _note_unread(f"{kind.__module__}.{kind.__qualname__}", unread)
+
+
+def _convert_mapping(value: Mapping[Any, Any], depth: int, unread: list[str] | None) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    for key, entry in value.items():
+        name = key if type(key) is str else str(_convert(key, depth + 1, unread))
+        fields[name] = entry if type(entry) in ATOMS else _convert(entry, depth + 1, unread)
+    if len(fields) < len(value):
+        _note_unread("mapping with keys that are one as texts", unread)
+    return fields
+
+
+def _convert_entries(value: Iterable[Any], depth: int, unread: list[str] | None) -> list[Any]:
+    return [entry if type(entry) in ATOMS else _convert(entry, depth + 1, unread) for entry in value]
+
+
+def _convert_other(value: Any, kind: type, depth: int, unread: list[str] | None) -> Any:
+    """The value of any class that is not JSON's own. Raises whatever the value's own code does."""
+    if isinstance(value, Enum):
+        return _convert(value.value, depth + 1, unread)
+    if isinstance(value, str | int):  # a subclass
+        return str(value) if isinstance(value, str) else _convert(int(value), depth + 1, unread)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: _convert(getattr(value, f.name), depth + 1, unread) for f in dataclasses.fields(value)}
+    if hasattr(kind, "model_dump"):  # pydantic's
+        return _convert(value.model_dump(), depth + 1, unread)
     if isinstance(value, Mapping):
-        fields: dict[str, Any] = {}
-        for key, entry in value.items():
-            name = key if type(key) is str else str(_convert(key, depth + 1, unread))
-            fields[name] = entry if type(entry) in ATOMS else _convert(entry, depth + 1, unread)
-        if len(fields) < len(value):
-            _note_unread("mapping with keys that are one as texts", unread)
-        return fields
+        return _convert_mapping(value, depth, unread)
     if isinstance(value, list | tuple):
-        return [entry if type(entry) in ATOMS else _convert(entry, depth + 1, unread) for entry in value]
+        return _convert_entries(value, depth, unread)
     if isinstance(value, set | frozenset):
         # By their texts: a set's order differs from process to process, and entries of several types have no other
         # order.
-        return sorted((_convert(entry, depth + 1, unread) for entry in value), key=repr)
+        return sorted(_convert_entries(value, depth, unread), key=repr)
     if isinstance(value, _FORMED_AS_TEXT):
         return str(value)
     if isinstance(value, bytes | bytearray):

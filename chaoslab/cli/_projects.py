@@ -45,5 +45,6 @@ def write_project(
         print("masked: " + ", ".join(f"{count} × {kind}" for kind, count in project.masked.items()))
     for line in dict.fromkeys(project.lacking):
         print(f"not derived: {encoded(personal.text(line)).decode()}")
-    print(f"next: chaoslab test {options.out}")
+    if any(name.endswith(".chaos.yaml") for name in project.files):
+        print(f"next: chaoslab test {options.out}")
     return 0

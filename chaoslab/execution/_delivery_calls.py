@@ -55,7 +55,7 @@ CLOCK_FAULTS = frozenset({"clock_skew"})
 """The faults that only a target meets that asks for the time."""
 
 
-def _run_trial(agent: Callable[[str], str], cell: DeliveryCell, fault: Injection, **world: Any) -> Trial:
+def _run_trial(agent: Callable[[str], object], cell: DeliveryCell, fault: Injection, **world: Any) -> Trial:
     prompt = turns("check", "check the rest") if trait(load(cell.fault), "of_turns") else "check"
     arguments = RunArguments(
         # The bounds on runaway agents are off, since a check makes thousands of calls on purpose; who is killed goes
@@ -149,21 +149,20 @@ def _call_model(cell: DeliveryCell, fault: Injection) -> Trial:
     return _run_trial(_make_agent(cell, send_calls), cell, fault, services={MODEL: _RememberingModel(_make_work(cell))})
 
 
-def _make_agent(cell: DeliveryCell, calling: Callable[[Iterable[int]], None]) -> Callable[[str], str]:
+def _make_agent(cell: DeliveryCell, calling: Callable[[Iterable[int]], None]) -> Callable[[str], None]:
     """An agent that makes the calls of a cell, by as many callers as its fault needs. One that is killed goes on with
     the next call."""
     callers = CALLERS.get(cell.fault, 1)
     remaining_numbers = iter(range(cell.calls - (callers - 1) * (cell.calls // callers)))
 
     # All its lives share one iterator: an agent that was killed goes on with the next call, and repeats none.
-    def agent(_: str) -> str:
+    def agent(_: str) -> None:
         threads = [threading.Thread(target=calling, args=(range(cell.calls // callers),)) for _ in range(callers - 1)]
         for thread in threads:
             thread.start()
         calling(remaining_numbers)
         for thread in threads:
             thread.join()
-        return "done"
 
     return agent
 

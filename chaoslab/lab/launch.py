@@ -81,7 +81,6 @@ def _run_local(chosen: Settings, words: Sequence[str], gate: Gate | None, *, dra
         alone = _stoppable_services(chosen)
         model.check(chosen, words)
         _check_toxiproxy(chosen.toxiproxy_url)
-        _check_state()
         ports = free_ports(chosen.base_port, system)
         _check_state()
         run = Run.create(LOGS, now=chosen.now, writers=WRITERS)

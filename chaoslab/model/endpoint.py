@@ -210,7 +210,7 @@ def serve(
     try:
         while not stopping.is_set():
             # One event at a time, so that the flag is looked at after each; the trigger of stop() is one.
-            server.asyncore.loop(timeout=30.0, map=channels, count=1)
+            server.asyncore.loop(map=channels, count=1)
     finally:
         # Connections that clients keep open would stay open after the server.
         server.task_dispatcher.shutdown()

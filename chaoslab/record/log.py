@@ -233,7 +233,7 @@ def encode_event(event: Event) -> str:
     if isinstance(event, AttemptEvent):  # whose attempt's fields stand beside the others; the trial is the envelope's
         del fields["at"]
         kind = f"{kind}, {event.at.spelt}"
-    return f"{kind}, {_spelt(fields)[1:]}"
+    return f"{kind}, {_spelt(fields)[1:]}" if fields else f"{kind}}}"
 
 
 _spelt = speller()

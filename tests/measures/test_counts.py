@@ -152,6 +152,8 @@ def test_what_the_lab_did_to_its_own_experiment_is_neither_a_failure_nor_a_laten
     assert [a.ok for a in attempts(story)] == [True]
     found = sure(taken(faults.Disturbances(), story).result())
     assert (found.times, found.lasted_s, found.attempts) == (1, 0.4, 1)
+    ((record, _),) = story.of(LabDisturbed)
+    assert found.spans[0].begin_s == record.t - 0.4
     assert found.said == "restarted since 12:03:01"
     assert taken(faults.Disturbances(), history(call(1))).result() is None
 

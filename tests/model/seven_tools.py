@@ -98,7 +98,7 @@ def _weather(arguments: Mapping[str, Any]) -> Any:
     return {
         "name": city,
         "weather": [{"id": 500, "main": "x", "description": sky}],
-        "main": {"temp": degrees, "humidity": 80},
+        "main": {"temp": degrees, "humidity": 80} | ({"feels_like": 9.5} if city == "Bergen" else {}),
         "cod": 200,
     }
 

@@ -69,6 +69,8 @@ PROMPTS: list[tuple[str, Calls, list[str]]] = [
     ("Is it colder in Oslo or Rome?", weather("Oslo", "Rome"), ["colder in Oslo"]),
     ("What's the weather like in Madrid? And what about Rome?", weather("Madrid", "Rome"), ["28.0", "24.1"]),
     ("How humid is it in Bergen?", weather("Bergen"), ["humidity is 80 %"]),
+    ("What does the weather in Bergen feel like?", weather("Bergen"), ["it feels like 9.5 °C"]),
+    ("What does the weather in Oslo feel like?", weather("Oslo"), ["12.4 °C"]),  # where the service does not say it
     ("What is 17 times 24?", sums("17 * 24"), ["17 * 24 = 408."]),
     ("What's 15% of 80?", sums("15 / 100 * 80"), ["= 12."]),
     ("Calculate the square root of 144 plus twelve squared.", sums("sqrt(144) + 12 ^ 2"), ["156"]),

@@ -213,3 +213,10 @@ def test_the_mock_model_refuses_too() -> None:
 
     reply = Client(create_app()).post(CHAT, json=request(CHAT, [USER, tool()]))
     assert (reply.status_code, reply.get_json()["error"]["param"]) == (400, "messages.[1].role")
+
+
+def test_a_conversation_without_a_message_is_refused_as_its_provider_does() -> None:
+    status, said = refused(BEDROCK, [])
+    assert (status, said["message"]) == (
+        400, "The messages field is empty: a conversation must start with a user message."
+    )  # fmt: skip

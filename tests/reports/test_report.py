@@ -48,6 +48,13 @@ def test_the_figures_of_a_run_are_values(report: lab.Report) -> None:
     assert figures["Retries and calls", "amplification"]["value"] == 2.0
 
 
+def test_a_figure_has_its_unit_where_there_is_nothing_to_count_too(report: lab.Report) -> None:
+    calm = lab.run_many(patient, "How much?", trials=2, reads=[price], faults=[]).report()
+    units, calm_units = ({(f["section"], f["name"]): f["unit"] for f in each.figures} for each in (report, calm))
+    assert {("Recovery", "recovered"), ("Reliability", "ended well after a fault")} <= units.keys() & calm_units.keys()
+    assert {name: unit for name, unit in calm_units.items() if unit != units.get(name, unit)} == {}
+
+
 def test_the_report_of_trials_in_memory_is_a_file_of_the_kind_that_its_name_says(
     report: lab.Report, tmp_path: Path
 ) -> None:

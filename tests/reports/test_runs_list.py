@@ -1,6 +1,7 @@
 """The runs of a folder are listed newest first, each with what it came to, also those that cannot be read."""
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -135,6 +136,8 @@ def test_one_page_has_the_trend_of_each_scenario_and_a_link_to_each_report(
     assert section.count(">2026-11-20</text>") == 1, "runs of one day are told by the time"
     assert '<a href="20261122-090000/report.html">20261122-090000</a>' in section
     assert '<th scope="row">20261120-090000</th>' in section
+    (row,) = (line for line in text.splitlines() if '<th scope="row">20261121-090000</th>' in line)
+    assert re.findall(r"<td[^>]*>([^<]*)</td>", row) == ["–", "0", "none", "0", "2026-11-21 09:00", "–", "3", "–"]
     assert text.count('<tr><th scope="row">') == len(list(runs.list_runs(logs)))
     assert "neither --format nor --out" in typed.refused("report", "--index", "--format", "json")
 

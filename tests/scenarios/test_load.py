@@ -382,6 +382,13 @@ def test_json_is_checked_alike(text: str, said: str, tmp_path: Path) -> None:
     assert said in wrong(tmp_path, text, "a.chaos.json")
 
 
+@pytest.mark.parametrize("ending", ["json", "yaml", "toml"])
+def test_a_file_may_be_nested_as_deep_as_its_message_says(ending: str, tmp_path: Path) -> None:
+    begin, name = "a = " if ending == "toml" else "", f"a.chaos.{ending}"
+    assert "nested" not in wrong(tmp_path, begin + "[" * 40 + "]" * 40, name)
+    assert "it is nested more than 40 deep" in wrong(tmp_path, begin + "[" * 41 + "]" * 41, name)
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

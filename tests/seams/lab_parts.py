@@ -1,6 +1,7 @@
 """Shared by the tests of the whole path: a site that answers as told, a manager at work, and a seam with its run."""
 
 import asyncio
+import atexit
 import contextlib
 import json
 import socket
@@ -184,14 +185,13 @@ def own_number() -> int:
         held = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         with contextlib.suppress(OSError):
             held.bind(("127.0.0.1", NUMBERS + number))
-            _held.append(held)  # to the process's end
+            atexit.register(held.close)  # which holds it to the process's end
             return number
         held.close()
     raise OSError("30 processes look for ports already")
 
 
 NUMBERS = 27900
-_held: list[socket.socket] = []
 
 
 @dataclass

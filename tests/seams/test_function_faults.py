@@ -685,3 +685,22 @@ def test_a_tool_that_fails_for_a_fault_within_it_may_have_done_its_work(how: str
     assert trial.why == "pay failed for a fault within it, and what it had done by then is not known"
     seen = lab.run(agent, "Pay 17.", tools=[pay], reads=[audit], faults=[refused], state=lambda: len(paid))
     assert (seen.outcome, seen.why) == ("harm", "the state's it is 2 instead of 1")
+
+
+def test_two_equal_calls_at_once_are_two_requests_though_a_fault_waits_for_them() -> None:
+    def pay(order: int) -> str:
+        time.sleep(1)
+        return f"paid {order}"
+
+    def agent(_: str) -> str:
+        threads = [threading.Thread(target=lambda: pay(17)) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return "done"
+
+    options: dict[str, Any] = {"effects": [], "twin": False, "anyway": True}
+    trial = lab.run(agent, "go", tools=[pay], faults=[lab.inject("latency", "pay", calls=[2])], **options)
+    started = [(event.at.request, event.at.attempt) for _, event in trial.history.of(CallStarted)]
+    assert started == [(1, 1), (2, 1)]

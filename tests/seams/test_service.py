@@ -407,6 +407,15 @@ def test_an_order_with_a_key_or_a_method_that_may_be_repeated_is_one(
     assert trial.recovery["shop"].ending == "retry"
 
 
+def test_an_error_of_a_request_for_the_head_alone_is_met_though_its_body_is_not_sent() -> None:
+    def agent(_: str) -> str:
+        return str(requests.head("http://shop/orders", timeout=5).status_code)
+
+    faults = [lab.inject("server_error", "shop", status=503)]
+    trial = lab.run(agent, "go", services={"shop": shop}, faults=faults, twin=False, anyway=True)
+    assert (trial.answer, len(list(trial.history.of(FaultWitnessed)))) == ("503", 1)
+
+
 def test_a_repeat_that_takes_back_what_came_between_is_an_effect_of_its_own() -> None:
     put, other = ("PUT", "/orders", ORDER), ("PUT", "/orders", {**ORDER, "item": "coffee"})
     _, trial = met_by(by_requests, put, put, other, other, put, ("PUT", "/items", ORDER), put)

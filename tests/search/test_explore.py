@@ -338,7 +338,9 @@ def test_each_attempt_knows_how_many_effects_there_were_when_it_began() -> None:
 def test_what_came_of_a_trial_is_read_from_its_log(tmp_path: Path) -> None:
     found = explored(by=["singles"], logs=tmp_path)
     assert found.folder is not None
-    logged = [Tried.from_json(event.tried) for _, event in History.read(found.folder).of(VariationTried)]
+    records = list(History.read(found.folder).of(VariationTried))
+    assert [record.trial for record, _ in records] == [f"p1.r{number}" for number in range(1, len(records) + 1)]
+    logged = [Tried.from_json(event.tried) for _, event in records]
     assert [each for each in logged if each.by != "again"] == found.trials
 
 

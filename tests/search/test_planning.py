@@ -178,6 +178,15 @@ def test_the_risk_grows_with_each_factor() -> None:
     assert Chances(of(tried(LOST, 10, 5, 2))).mean(LOST, HARM) < Chances(of(tried(LOST, 10, 5, 4))).mean(LOST, HARM)
 
 
+def test_before_anything_was_tried_a_read_is_riskiest_where_it_is_wrong_and_an_effect_where_it_is_doubtful() -> None:
+    def order(target: str, *faults: str) -> list[str]:
+        cells = [Cell.of(target, fault, {"delay_s": 1.0} if fault == "latency" else {}, "once") for fault in faults]
+        return [cell.fault for cell in sorted(cells, key=lambda cell: -compute_risk(Chances(of()), cell).value)]
+
+    assert order("search", "latency", "server_error", "wrong_value") == ["wrong_value", "server_error", "latency"]
+    assert order("pay", "latency", "wrong_value", "lost_reply") == ["lost_reply", "wrong_value", "latency"]
+
+
 # Proposals.
 
 SPACE = [

@@ -6,7 +6,7 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from chaoslab.analysis.verdict._matching import Pairing, Rules, matches
@@ -85,6 +85,8 @@ CONTENTS = st.dictionaries(st.sampled_from("ab"), st.sampled_from([1, 2, "1", "x
 
 
 @given(st.lists(CONTENTS, max_size=4), st.lists(CONTENTS, max_size=4), st.booleans())
+@example([{}, {"a": 1}], [{"a": 1}, {"b": 2}], False)
+@example([{}, {"a": 1}, {"a": 1, "b": 1}], [{"a": 1, "b": 1}, {"a": 1}, {"b": 2}], False)
 def test_as_many_wishes_as_possible_have_an_effect(
     wished: list[dict[str, Any]], made: list[dict[str, Any]], exact: bool
 ) -> None:

@@ -135,3 +135,14 @@ async def test_alarms_ring_in_the_order_of_their_moments_though_many_were_called
     while len(diary) < 200 - 2 * STALE_MAX:
         await turn()
     assert diary == sorted(diary)
+
+
+@in_a_loop
+async def test_what_is_left_of_a_moment_that_has_rung_is_done_in_the_next_turn() -> None:
+    now_s, diary = [1.0], list[tuple[str, int]]()
+    turns = WorkerTimer(lambda: now_s[0], soon_s=0.0)
+    turns.call(Digger(turns, 2 * SHARE_PIECES, diary), 1.001)
+    now_s[0] = 1.001
+    for _ in range(6):
+        await turn()
+    assert sum(done for _, done in diary) == 2 * SHARE_PIECES

@@ -223,6 +223,7 @@ def test_a_taken_base_is_waited_for_and_then_named(tmp_path: Path) -> None:
         f"port {base + 1002} (movies's proxy) is in use: end what holds it, or choose another BASE_PORT than {base}\n"
     )
     assert not (tmp_path / "logs").exists()
+    assert not (tmp_path / "state").exists()  # a lab that runs there shares it
 
 
 @contextlib.contextmanager

@@ -66,7 +66,7 @@ class WrongValue(Fault):
         every = not any(entry in ([], {}) for entry in _containers([value]))
         if isinstance(value, dict | list | str | int | float):
             box = [deepcopy(value)]  # so that a value alone has a place too
-            if places := list(find_places(box)) or list(find_places(box, every=True) if every else ()):
+            if places := list(find_places(box)):
                 holder, key = self._one_of(places)
                 holder[key] = self._wrong(holder[key])
                 return reply.in_form(box[0])

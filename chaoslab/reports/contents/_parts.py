@@ -94,7 +94,7 @@ def _reliability_items(report: RunReport) -> Iterator[Figure | Table]:
         f"{rate_text(reliability.available)} of the judged trials {criterion}{after_fault}.",
         reliability.available,
     )
-    yield Figure.of("ended well after a fault", "", reliability.handled)
+    yield Figure.of("ended well after a fault", "", reliability.handled, unit="share")
     nines = f" ({count(reliability.nines, 'nine')})" if reliability.nines else ""
     several = reliability.available.prompts > 1
     population = (

@@ -422,18 +422,28 @@ class Exchange:
         be kept, or the service has answered before its end. Raises what `content` does."""
         whole: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         body, first = bytearray(), b""
+
+        def end(known: bytes, error: BaseException | None = None) -> None:
+            if not whole.done():
+                whole.set_result(known) if error is None else whole.set_exception(error)
+
+        def note(part: bytes) -> None:
+            """Keeps a part of the body, which ends the wait if it is the last one, or one too many to be kept."""
+            if whole.done():
+                return
+            body.extend(part)
+            if not part or len(body) == self._length <= BODY_MAX:
+                end(bytes(body))
+            elif len(body) > BODY_MAX:
+                end(b"")
+
         if 0 < self._length <= SMALL_MAX:
             # Most clients send a small body right behind its head. A service that answers the head alone would make it
             # a matter of chance whether the log has the body.
             with suppress(TimeoutError):
                 async with asyncio.timeout(FIRST_S):
                     first = await content.readany()
-            if len(first) == self._length:
-                whole.set_result(first)
-
-        def end(known: bytes, error: BaseException | None = None) -> None:
-            if not whole.done():
-                whole.set_result(known) if error is None else whole.set_exception(error)
+                    note(first)
 
         def take_answer(_: object) -> None:
             """Takes the beginning of the answer, or its failure, which is the client's if that has gone."""
@@ -442,18 +452,16 @@ class Exchange:
         async def rest() -> bytes | None:
             nonlocal first
             # An upload's first part may have been read above already.
+            if first:
+                part, first = first, b""
+                return part
             try:
-                part, first = first or await content.readany(), b""
+                part = await content.readany()
             except Exception as error:
                 end(b"", error)
                 raise
-            if not whole.done():
-                body.extend(part)
             # Before its last byte is passed on: a service may answer that at once, and the log would not have the body.
-            if not part or len(body) == self._length <= BODY_MAX:
-                end(bytes(body))
-            elif len(body) > BODY_MAX:
-                end(b"")
+            note(part)
             return part or None
 
         leave_out = "" if request.header(b"content-type") else "accept-encoding"  # it may be anybody's

@@ -40,3 +40,14 @@ def test_its_model_answers_as_ever() -> None:
     scheduled = {kept.fields["fault"] for one in found for kept in one.kept if kept.fields["kind"] == "fault_scheduled"}
     assert scheduled == {*NEW}
     assert counted(found) == Counter()
+
+
+def test_a_request_that_a_fault_has_cut_is_sent_cut_where_the_wire_is_clean() -> None:
+    def replies(*injections: Injection) -> list[str]:
+        found = lab_runs.done(replace(lab_runs.spec(SETTINGS), plan=Plan(7, injections), twins=False))
+        calls = [kept.fields for one in found for kept in one.kept if kept.fields["kind"] == "call_finished"]
+        assert {call["via"] for call in calls} == {"proxy"}
+        return [call["reply"] for call in calls if call["target"] == "model"]
+
+    cut = Injection("cut", (Choice("garble_input", 1.0, {"kind": "cut"}),), ("model",), chance=1.0)
+    assert replies(cut) != replies()
