@@ -26,7 +26,7 @@ class AskedAgent:
     prompts: list[prompts.Prompt]
 
     @classmethod
-    def of(cls, options: argparse.Namespace, hosts: Mapping[str, str | None]) -> AskedAgent | None:
+    def build(cls, options: argparse.Namespace, hosts: Mapping[str, str | None]) -> AskedAgent | None:
         """Reads the input that a command line names. Returns None, after a line that says why, if it is invalid."""
         try:
             chosen = settings.load(options.settings)

@@ -83,7 +83,7 @@ class Prompt(BaseModel):
         return str(self.conversation or self.prompt)
 
     @classmethod
-    def of(cls, content: str | Conversation, **statements: Any) -> "Prompt":
+    def build(cls, content: str | Conversation, **statements: Any) -> "Prompt":
         """The prompt that asks this. `statements`: facts and effects."""
         if isinstance(content, str):
             return cls(prompt=content, **statements)
@@ -95,7 +95,7 @@ class Prompt(BaseModel):
     def asking(self, conversation: Conversation) -> "Prompt":
         """The same prompt with another conversation."""
         # The fields that were set tell if the prompt states anything, so they alone go on.
-        return Prompt.of(conversation, **self.model_dump(include={"facts", "effects"}, exclude_unset=True))
+        return Prompt.build(conversation, **self.model_dump(include={"facts", "effects"}, exclude_unset=True))
 
     @property
     def stated(self) -> bool:

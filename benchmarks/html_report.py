@@ -94,7 +94,7 @@ def main() -> int:
         lines = [line for file in run.glob("*.log") for line in file.read_bytes().splitlines()]
         bare_s, _ = took(lambda: [json.loads(line) for line in lines])
         read_s, history = took(lambda: History.read(run))
-        made_s, contents = took(lambda: Contents.of(history, where="logs/run"))
+        made_s, contents = took(lambda: Contents.build(history, where="logs/run"))
         page_s, pages = took(lambda: formats.files(formats.HTML, contents))
         formats.write(pages, run)
         size = (run / "report.html").stat().st_size

@@ -147,7 +147,7 @@ class Mapped:
             }
             probes, _ = trials.probes(())
             cells = [
-                Cell.of(target, probe.fault, dict(probe.params), how)
+                Cell.build(target, probe.fault, dict(probe.params), how)
                 for target, own in probes.items() for probe in own for how in KINDS if probe.fault not in DUPLICATES
             ]  # fmt: skip
             done = trials.tried([Variation((cell.injection,)) for cell in cells], "plan")
@@ -280,7 +280,7 @@ def of_dose() -> Iterator[Row]:
         evidence, trials = Evidence("agent"), 0
         with open_session(ExploreArguments(agent, "go", reads=[search], seed=1)) as made:
             while True:
-                cells = [Cell.of("search", "delay", {})]
+                cells = [Cell.build("search", "delay", {})]
                 found = propose(evidence, cells, n=1).proposals
                 if not found:
                     break
@@ -288,7 +288,7 @@ def of_dose() -> Iterator[Row]:
                 ((tried, _),) = made.tried([Variation((cell.injection,))], "plan")
                 evidence.add(row(cell, tried))
                 trials += 1
-        edge = evidence.range(Cell.of("search", "delay", {})).edge or 0.0
+        edge = evidence.range(Cell.build("search", "delay", {})).edge or 0.0
         took.append(trials)
         errors.append(abs(edge / limit_s - 1))
     yield ("the safe dose of a delay, 20 timeouts from 0.1 to 25 s: trials", "≤ 12",

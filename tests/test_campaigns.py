@@ -165,17 +165,17 @@ def test_numbers_have_units(given: str, found: float) -> None:
 )
 def test_a_wrong_condition_says_what_would_be_right(given: str, says: str) -> None:
     with pytest.raises(ValueError, match=says):
-        StopBound.of(given)
+        StopBound.build(given)
 
 
 def test_conditions_and_bounds_read_as_they_are_written() -> None:
-    assert str(StopBound.of("error_rate > 20% over 1min")) == "error_rate > 0.2 over 60 s"
-    assert StopBound.of("slo_burn >= 2").bound.holds(2.0)
-    within = Bound.of("100", "10%")
+    assert str(StopBound.build("error_rate > 20% over 1min")) == "error_rate > 0.2 over 60 s"
+    assert StopBound.build("slo_burn >= 2").bound.holds(2.0)
+    within = Bound.build("100", "10%")
     assert [within.holds(value) for value in (89, 90, 110, 111)] == [False, True, True, False]
-    assert Bound.of("200").holds(200.0)
+    assert Bound.build("200").holds(200.0)
     with pytest.raises(ValueError, match="a value alone"):
-        Bound.of("> 100", "10%")
+        Bound.build("> 100", "10%")
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [
@@ -568,7 +568,7 @@ def test_whoever_is_to_be_told_is_told(tmp_path: Path) -> None:
 def test_the_plan_of_a_step_carries_the_campaigns_limits(tmp_path: Path) -> None:
     made_, _ = runner(tmp_path, [Step()], limits={"share": "10%", "faults": 3}, lease="5s")
     made_.run()
-    (limits,) = [Limits.of(json.loads((made_.folder / "limits.json").read_text()))]
+    (limits,) = [Limits.build(json.loads((made_.folder / "limits.json").read_text()))]
     assert (limits.share, limits.faults, limits.lease_s, limits.hosts) == (0.1, 3, 5.0, ())
     assert {Path(each).parent for each in (limits.lease, limits.lever, limits.tally)} == {made_.folder}
 

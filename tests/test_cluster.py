@@ -108,7 +108,7 @@ def test_batches_grow() -> None:
         def submit(self, *given: Any, **__: Any) -> Future[Any]:
             ends.append(given[2][-1] + 1)
             done: Future[Any] = Future()
-            done.set_result(([ChunkResult.of(given[2])], len(given[2]) / 60))
+            done.set_result(([ChunkResult.build(given[2])], len(given[2]) / 60))
             return done
 
     assert [*OnPool(AtOnce(), 1).map(Stuck(at=-1), range(100))] == [*range(100)]

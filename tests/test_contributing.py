@@ -32,7 +32,7 @@ odd = lab.run(often, "Go.", reads=[weather], faults=[lab.inject("empty", "weathe
 print("odd:", *(event.at.request for _, event in odd.history.of(FaultWitnessed)))
 lab.check(odd, lab.expect.calls_something())
 print(toxics.load("late_start")(wait=5))
-contents = Contents.of(read_history(str(odd.folder)), where=str(odd.folder))
+contents = Contents.build(read_history(str(odd.folder)), where=str(odd.folder))
 print(*formats.files("outcomes", contents).values(), end="")
 print(len(lab.load(odd.folder).chart("slowest_call").axes[0].patches), "bar")
 print(cli.main(["latest"]) == 0, slow_success.slow_success.__name__)

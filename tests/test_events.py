@@ -347,7 +347,7 @@ def test_no_line_is_written_while_others_are_copied(tmp_path: Path) -> None:
         def kept() -> Iterator[BufferedEvent]:
             other.start()
             other.join(0.1)  # in vain: it has to wait
-            yield BufferedEvent.of("info", 1.0, None, LabWarning(message="copied"))
+            yield BufferedEvent.build("info", 1.0, None, LabWarning(message="copied"))
 
         written.copy(kept(), began=datetime(2026, 6, 1, 9, 0, tzinfo=UTC), after_s=0.0)
         other.join(10)
@@ -392,7 +392,7 @@ def test_half_a_line_is_taken_back_and_where_that_fails_nothing_is_written_after
 
 
 def test_a_writer_of_whom_nothing_is_known_begins_at_its_first_line() -> None:
-    kept = [BufferedEvent.of(writer, 0.0, None, LabWarning(message="x")) for writer in ("info", "search", "info")]
+    kept = [BufferedEvent.build(writer, 0.0, None, LabWarning(message="x")) for writer in ("info", "search", "info")]
     seqs = {"search": 7}
     told = lines_of(kept, run="run", began=datetime(2026, 6, 1, 9, 0, tzinfo=UTC), after_s=0.0, seqs=seqs)
     assert [json.loads(line)["seq"] for line in told] == [1, 8, 2]

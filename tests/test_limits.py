@@ -77,7 +77,7 @@ def hits(memory: TrialMemory, target: str, requests: range, **given: object) -> 
 
 def limited_memory(clock: SystemClock | None = None, **limits: object) -> tuple[TrialMemory, list[FaultHeldBack]]:
     held: list[FaultHeldBack] = []
-    plan = Plan(1, (ERROR,), (Limits.of(limits),))
+    plan = Plan(1, (ERROR,), (Limits.build(limits),))
     return TrialMemory(plan, "run.t1", clock=clock or Stopped(), note=held.append), held
 
 
@@ -358,9 +358,9 @@ def test_a_wrong_limit_is_one_line(given: object, says: str) -> None:
     ],
 )  # fmt: skip
 def test_a_limit_is_read_from_what_a_user_writes(given: dict[str, Any], found: dict[str, Any]) -> None:
-    made = Limits.of(given)
+    made = Limits.build(given)
     assert made.to_json() == found
-    assert Limits.of(found) == made
+    assert Limits.build(found) == made
 
 
 def test_faults_wait_until_their_window_opens() -> None:
@@ -432,7 +432,7 @@ def test_a_gateway_with_limits_breaks_no_foreign_host(tmp_path: Path) -> None:
 
 def test_a_gateway_keeps_to_a_share_of_one_tenants_requests_and_writes_an_audit(tmp_path: Path) -> None:
     file = tmp_path / "audit.jsonl"
-    limits = (Limits.of({"share": "50%", "tenants": {"x-tenant": ["test-*"]}}),)
+    limits = (Limits.build({"share": "50%", "tenants": {"x-tenant": ["test-*"]}}),)
     audit = Audit(file, why="CHG-17")
     with (
         shop() as server,
@@ -453,7 +453,7 @@ def test_a_gateway_keeps_to_a_share_of_one_tenants_requests_and_writes_an_audit(
 
 
 def test_a_gateway_keeps_to_a_share_of_requests_that_are_all_alike(tmp_path: Path) -> None:
-    limits = (Limits.of({"share": "10%"}),)
+    limits = (Limits.build({"share": "10%"}),)
     with (
         shop() as server,
         standing(tmp_path, [f"crm={server.url}"], {"fault": "server_error", "target": "crm"}, limits=limits) as running,

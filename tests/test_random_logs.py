@@ -260,7 +260,7 @@ def test_a_report_of_batches_is_the_history_s(
         (folder / name).write_bytes(b"".join(lines))
     history = History.read(folder)
     assert judge_all(history) == {trial: judge(history, trial) for trial in history.trials}
-    whole = RunReport.of(history)
+    whole = RunReport.build(history)
     with patch.object(run_report, "TrialStream", lambda folder: TrialStream(folder, least=least)):
         found = RunReport.read(folder)
     assert told(found) == told(whole)

@@ -55,7 +55,7 @@ def test_a_batch_ends_only_where_no_trial_is_under_way(run: Path) -> None:
 
 
 def test_the_report_is_made_of_batches_and_of_no_history(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = RunReport.of(History.read(run))
+    whole = RunReport.build(History.read(run))
     monkeypatch.setattr(run_report, "TrialStream", lambda folder: TrialStream(folder, least=40))
     monkeypatch.delattr(History, "read")
     assert RunReport.read(run) == whole
@@ -69,7 +69,7 @@ def test_a_trial_that_goes_on_after_others_began_needs_the_history(run: Path, sc
     folder = put(scratch, {**logs, "late.log": [json.dumps(json.loads(late) | {"t": after_s}).encode()]})
     with pytest.raises(Unordered, match="goes on after others began"):
         list(TrialStream(folder, least=1))
-    assert RunReport.read(folder) == RunReport.of(History.read(folder))
+    assert RunReport.read(folder) == RunReport.build(History.read(folder))
 
 
 def test_the_notes_on_rulings_are_the_history_s(run: Path, scratch: Path) -> None:
@@ -111,6 +111,6 @@ def test_whatever_befell_the_logs_the_report_is_the_history_s(run: Path, scratch
     least = data.draw(st.sampled_from([1, 30, 100]))
     with patch.object(run_report, "TrialStream", lambda folder: TrialStream(folder, least=least)):
         found = RunReport.read(folder)
-    whole = RunReport.of(History.read(folder))
+    whole = RunReport.build(History.read(folder))
     assert found == whole
     assert summary(found) == summary(whole)

@@ -30,7 +30,7 @@ def made(*asked: Prompt, config: Config | None = None, **chosen: Any) -> tuple[l
 
 def test_each_prompt_has_its_answer_and_one_that_states_nothing_its_effects() -> None:
     stated = Prompt(prompt="Tell Ana that it rains.", effects=[{"effect": "message_sent", "to": "Ana"}])
-    found, told = made(*map(Prompt.of, OWN), stated, seed=3, toxic_prob=1.0)
+    found, told = made(*map(Prompt.build, OWN), stated, seed=3, toxic_prob=1.0)
     average, tells, same = found
     assert average is not None
     assert tells is not None
@@ -53,7 +53,7 @@ def test_each_prompt_has_its_answer_and_one_that_states_nothing_its_effects() ->
     ],
 )
 def test_one_line_names_the_prompts_without_anything_to_judge_by(real: dict[str, Any], why: str) -> None:
-    found, told = made(*map(Prompt.of, OWN), Prompt(prompt="What is 6 times 7?", facts=["42"]), **real)
+    found, told = made(*map(Prompt.build, OWN), Prompt(prompt="What is 6 times 7?", facts=["42"]), **real)
     assert found == [None] * 3
     assert told == [f"prompts 1, 2: nothing to judge the answers by, since no facts or effects are stated and {why}"]
 

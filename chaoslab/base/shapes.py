@@ -58,7 +58,7 @@ class Like:
     @cached_property
     def _shape(self) -> Shape:
         annotation = self.annotation
-        return Shape.of(annotation) if is_typeddict(annotation) else Shape(Like, {"value": (annotation, ())}, {})
+        return Shape.build(annotation) if is_typeddict(annotation) else Shape(Like, {"value": (annotation, ())}, {})
 
 
 def is_moment(value: str) -> bool:
@@ -80,13 +80,13 @@ class Shape:
     inner: Mapping[str, Shape]
 
     @classmethod
-    def of(cls, kind: type, *, without: Collection[str] = ()) -> Shape:
+    def build(cls, kind: type, *, without: Collection[str] = ()) -> Shape:
         """The shape of a dataclass, except the fields `without`, or of a TypedDict."""
         hints = get_type_hints(kind, include_extras=True)
         if is_typeddict(kind):
             keys = ((name, hint, get_origin(hint) is NotRequired) for name, hint in hints.items())
             return cls(kind, {n: (get_args(h)[0], (msgspec.UNSET,)) if may else (h, ()) for n, h, may in keys}, {})
-        inner = {f.name: cls.of(hints[f.name]) for f in fields(kind) if is_dataclass(hints[f.name])}
+        inner = {f.name: cls.build(hints[f.name]) for f in fields(kind) if is_dataclass(hints[f.name])}
         own_fields: dict[str, tuple[Any, tuple[Any, ...]]] = {}
         for member in fields(kind):
             if member.name not in inner and member.name not in without:

@@ -125,11 +125,13 @@ class Gauge:
 def _count_rulings(rulings: Rulings) -> tuple[Count, int]:
     """The trials of a run that its scenario ruled on, and those with harm."""
     ruled = rulings.by_trial
-    return Count.of(Standings(ruled).each(dict.fromkeys(ruled)).values()), sum(ruling.harm for ruling in ruled.values())
+    return Count.build(Standings(ruled).each(dict.fromkeys(ruled)).values()), sum(
+        ruling.harm for ruling in ruled.values()
+    )
 
 
 def _count_verdicts(folder: Path) -> tuple[Count, int]:
     """The trials of a run that has ended and that no scenario ran, and those with harm."""
     judged = judge_all(History.read(folder))
     outcomes = {trial: str(verdict.outcome) for trial, verdict in judged.items()}
-    return Count.of(Standings().each(outcomes).values()), sum(bool(verdict.harm) for verdict in judged.values())
+    return Count.build(Standings().each(outcomes).values()), sum(bool(verdict.harm) for verdict in judged.values())

@@ -48,7 +48,7 @@ class Bound:
     tolerance: float = 0.0
 
     @classmethod
-    def of(cls, text: str, tolerance: str = "") -> Bound:
+    def build(cls, text: str, tolerance: str = "") -> Bound:
         """The bound in a text such as "< 0.2s" or "200". `tolerance`: a number, or a share of the value. Raises
         ValueError: it is none; the message says what it should be."""
         match = _BOUND.fullmatch(text)
@@ -78,7 +78,7 @@ class StopBound:
     over_s: float | None = None
 
     @classmethod
-    def of(cls, text: str) -> StopBound:
+    def build(cls, text: str) -> StopBound:
         """The condition in a text such as "harm > 0". Raises ValueError: it is none; the message says what it should
         be."""
         match = _CONDITION.fullmatch(text)

@@ -104,7 +104,7 @@ class _Checks:
         conditions = []
         for n, text in enumerate(spec.stop):
             try:
-                conditions.append(condition := StopBound.of(text))
+                conditions.append(condition := StopBound.build(text))
                 self._given(("stop", n), condition.measure)
             except ValueError as error:
                 self.say(("stop", n), f"{text[:80]!r} should be {error}")
@@ -239,7 +239,7 @@ class _Checks:
             self.say(path, f"the probe {probe.name} lacks expect: the bound that must hold, as in '< 0.2s'")
             return Bound("=", 0.0)
         try:
-            return Bound.of(probe.expect or default or "", "" if probe.tolerance == "0" else probe.tolerance)
+            return Bound.build(probe.expect or default or "", "" if probe.tolerance == "0" else probe.tolerance)
         except ValueError as error:
             bound_text = f"expect is {probe.expect!r:.60}, tolerance {probe.tolerance:.20}"
             self.say((*path, "expect"), f"{bound_text}: it should be {error}")
@@ -264,7 +264,7 @@ class _Checks:
             )
             return Limits()
         try:
-            limits = Limits.of(spec.limits)
+            limits = Limits.build(spec.limits)
             named = not any(step.command for step in spec.steps) and not any(map(_serves, scenarios))
             if named and not self.wrong:
                 check_targets([limits], sorted({name for limit in scenarios for name in limit.functions}))

@@ -45,7 +45,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     from chaoslab.agent.asked import AskedAgent
 
-    agent_request = AskedAgent.of(
+    agent_request = AskedAgent.build(
         options, {f"{host_part}_host": getattr(options, f"{host_part}_host") for host_part in HOSTS}
     )
     code, folder = 2, None

@@ -124,7 +124,7 @@ def parse_stop_if(text: str) -> tuple[float, float]:
     from chaoslab.campaigns.bounds import LIKE, StopBound
 
     try:
-        stop_bound = StopBound.of(text)
+        stop_bound = StopBound.build(text)
         if (stop_bound.measure, stop_bound.bound.sign) != ("error_rate", ">") or stop_bound.over_s is None:
             raise ValueError(f"an error_rate above a share, over a time, {LIKE}")
     except ValueError as error:

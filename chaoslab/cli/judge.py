@@ -48,7 +48,7 @@ def _judge(options: argparse.Namespace) -> int:
 
     run_place = places.find_run(options.run)
     history = places.read_history(str(run_place))
-    judging = PendingJudging.of(history, run_place, options.model or "")
+    judging = PendingJudging.build(history, run_place, options.model or "")
     # What is open is asked; what was asked before is not paid twice.
     kept_count = len(judging.there) - len(judging.open)
     replies: list[JudgeReply] = []

@@ -85,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
         base = options.to or find_endpoint(environment)
         if not base:
             return refuse(ValueError(f"name the collector, as in --to http://localhost:4318, or set {ENDPOINT}"))
-        collector = Collector.of(base, environment)
+        collector = Collector.build(base, environment)
     except ValueError as error:
         return refuse(error)
     if options.run == STDIN:

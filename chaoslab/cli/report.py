@@ -128,7 +128,7 @@ def _write_report(name: str, options: argparse.Namespace, *, alone: bool) -> int
         # a table of all calls is made of all stories
         needs_stories = options.format == CSV
         contents = (
-            Contents.of(places.read_history(name), where=location)
+            Contents.build(places.read_history(name), where=location)
             if needs_stories
             else Contents.read(name, where=location)
         )
@@ -181,7 +181,7 @@ def _write_changes(names: Sequence[str], options: argparse.Namespace) -> int:
     with heard_outside_imports():
         run_folders = [places.charts_folder(name).parent for name in names]
         runs = [Contents.read(name, where=str(run_folder)) for name, run_folder in zip(names, run_folders, strict=True)]
-        changes = Changes.of(*runs)
+        changes = Changes.build(*runs)
         file, make = CHANGES[options.format or HTML]
         rendered = make(changes)
         if options.out == STDOUT:

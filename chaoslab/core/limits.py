@@ -55,7 +55,7 @@ class Limits:
     shadow: bool = False
 
     @classmethod
-    def of(cls, options: Any) -> "Limits":
+    def build(cls, options: Any) -> "Limits":
         """The limits of a mapping as a user writes it: shares as 0.1 or "10%", times in seconds or as in "5m". Raises
         ValueError, LookupError: it is none; the message says what it should be."""
         if not isinstance(options, Mapping):
@@ -185,7 +185,7 @@ _UNSET: Mapping[str, Any] = {"share": 1.0, "targets": [], "lease_s": LEASE_S, "s
 
 def read_limits(options: Any) -> tuple[Limits, ...]:
     """One or several limits, all of which hold, as a user writes them. Raises ValueError, LookupError: one is wrong."""
-    return tuple(map(Limits.of, options if isinstance(options, list | tuple) else [options]))
+    return tuple(map(Limits.build, options if isinstance(options, list | tuple) else [options]))
 
 
 def check_targets(limits: Iterable[Limits], names: Sequence[str]) -> None:

@@ -364,7 +364,7 @@ class Plan:
         return cls(
             seed=int(data["seed"]),
             injections=tuple(map(Injection.from_json, data["injections"])),
-            limits=tuple(map(Limits.of, data.get("limits", ()))),
+            limits=tuple(map(Limits.build, data.get("limits", ()))),
         )
 
 

@@ -71,7 +71,7 @@ class RunTargets:
     """The agent can be killed, and something goes on."""
 
     @classmethod
-    def of(cls, run: AgentSpec) -> "RunTargets":
+    def build(cls, run: AgentSpec) -> "RunTargets":
         """That of a run which was checked."""
         names = _validation.collect_names(
             run.tools, run.reads, {**run.services, **run.upstreams}, machine=_has_machine(run.options)

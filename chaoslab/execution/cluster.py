@@ -213,7 +213,7 @@ def _run_batch(sent: _PackedWork, batch: Sequence[Any], limit_s: float | None) -
                 if chunk_result.error is not None:
                     break
     except BaseException as error:  # noqa: BLE001 - it is raised again where the results are taken
-        chunk_results.append(ChunkResult.of([], with_traceback_note(error)))
+        chunk_results.append(ChunkResult.build([], with_traceback_note(error)))
     return chunk_results, system.monotonic() - began_s
 
 

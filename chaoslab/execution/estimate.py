@@ -48,7 +48,7 @@ class CostEstimate:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(
+    def build(
         cls, name: str, trials: int, sample: Sample | None, *, real: bool, jobs: int = 1,
         limit_usd: float | None = None, notes: Sequence[str] = (),
     ) -> "CostEstimate":  # fmt: skip

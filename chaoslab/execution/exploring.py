@@ -183,7 +183,7 @@ class SearchSession:
         """The result of a trial."""
         verdict = trial.verdict
         reason = self._fails(trial)
-        view: TrialView = getattr(trial._result, "shown", None) or TrialView.of(trial.history, _source_lines(trial))
+        view: TrialView = getattr(trial._result, "shown", None) or TrialView.build(trial.history, _source_lines(trial))
         raised = getattr(trial._result, "raised", Raised())
         return Tried(
             self.trials, variation, by, str(verdict.outcome), bool(reason), reason or verdict.why,
@@ -220,7 +220,7 @@ class TrialView:
     held: str = ""
 
     @classmethod
-    def of(cls, history: History, lines: Sequence[str] = ()) -> TrialView:
+    def build(cls, history: History, lines: Sequence[str] = ()) -> TrialView:
         """`lines`: those of the user's source that made the calls."""
         return cls(
             met=tuple(dict.fromkeys(event.injection for _, event in history.of(events.FaultWitnessed))),
@@ -234,7 +234,7 @@ class TrialView:
 
 
 def _read_where_it_ran(result: AgentResult) -> None:
-    result.judged(lines=False).shown = TrialView.of(result.history, result.book.lines or ())
+    result.judged(lines=False).shown = TrialView.build(result.history, result.book.lines or ())
 
 
 def _source_lines(trial: Trial) -> Sequence[str]:
@@ -316,7 +316,7 @@ def open_session(
             spec = replace(
                 spec, options=replace(spec.options, calls_max=min(spec.options.calls_max, max(CALLS_MIN, calls_limit)))
             )
-        ground = RunTargets.of(spec)
+        ground = RunTargets.build(spec)
         subject = Subject(
             spec,
             ground.names,

@@ -496,9 +496,9 @@ def _run_specs(opened: OpenWork[Any, Any], requests: Any) -> Iterator[bytes]:
             while True:
                 spec = pickle.load(requests)
                 try:
-                    chunk_result: ChunkResult[Any] = ChunkResult.of([do(spec)])
+                    chunk_result: ChunkResult[Any] = ChunkResult.build([do(spec)])
                 except BaseException as error:  # noqa: BLE001 - it is raised again in the parent
-                    chunk_result = ChunkResult.of([], with_traceback_note(error))
+                    chunk_result = ChunkResult.build([], with_traceback_note(error))
                 # The last ones alone: to look at every name would copy the page of each.
                 imported = [*islice(reversed(sys.modules), max(0, len(sys.modules) - module_count))][::-1]
                 module_count = len(sys.modules)
@@ -506,7 +506,7 @@ def _run_specs(opened: OpenWork[Any, Any], requests: Any) -> Iterator[bytes]:
     except EOFError:
         return
     except BaseException as error:  # noqa: BLE001 - as above
-        yield pickle.dumps((ChunkResult.of([], with_traceback_note(error)), ()))
+        yield pickle.dumps((ChunkResult.build([], with_traceback_note(error)), ()))
 
 
 def end_with_writer(read_end: int) -> None:

@@ -67,7 +67,7 @@ class SearchJournal:
         # Variations share the number of the trial that they vary, and with it a key; in a log each needs its own.
         buffered = [event._replace(trial=key) for event in trial._result.kept]
         buffered.append(
-            BufferedEvent.of(buffered[0].writer, buffered[-1].t, key, VariationTried(tried=tried.to_json()))
+            BufferedEvent.build(buffered[0].writer, buffered[-1].t, key, VariationTried(tried=tried.to_json()))
         )
         self._book.add(buffered, seconds=trial.seconds, ok=trial._result.ok)
         obey(self.folder)

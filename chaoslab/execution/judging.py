@@ -162,7 +162,7 @@ class PendingJudging:
     model: str = ""
 
     @classmethod
-    def of(cls, history: History, folder: Path, model: str = "") -> "PendingJudging":
+    def build(cls, history: History, folder: Path, model: str = "") -> "PendingJudging":
         return cls(folder, collect_questions(history), dict(KeptReplies.read(folder).replies), model)
 
     @property

@@ -114,7 +114,7 @@ def drop_story(buffered: Sequence[BufferedEvent]) -> list[BufferedEvent]:
             counts = events.StoryLeftOut(
                 calls=dict(calls), met={fault: dict(targets) for fault, targets in faults_met.items()}
             )
-            remaining.append(BufferedEvent.of(event.writer, event.t, event.trial, counts))
+            remaining.append(BufferedEvent.build(event.writer, event.t, event.trial, counts))
         if not issubclass(kind, (events.AttemptEvent, events.PromptAttempt)):
             remaining.append(event)
     return remaining

@@ -27,7 +27,7 @@ class NotPicklable(TypeError):
     """The work cannot be sent to another process; the message gives the reason and a remedy."""
 
     @classmethod
-    def of(cls, error: Exception) -> NotPicklable:
+    def build(cls, error: Exception) -> NotPicklable:
         return cls(
             f"the workers cannot be given this ({error}): functions have to stand at the top level of a module; move "
             "them into one, or take no cluster"
@@ -108,7 +108,7 @@ def pack_work(work: Work[Any, Any]) -> bytes:
     try:
         return pickle.dumps(work)
     except Exception as error:  # an object's own code may raise anything
-        raise NotPicklable.of(error) from error
+        raise NotPicklable.build(error) from error
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class ChunkResult(Generic[R_co]):
     error: BaseException | None = None
 
     @classmethod
-    def of(cls, chunk_items: list[Any], error: BaseException | None = None) -> ChunkResult[Any]:
+    def build(cls, chunk_items: list[Any], error: BaseException | None = None) -> ChunkResult[Any]:
         try:
             return cls(pickle.dumps(chunk_items), error)
         except Exception as unsent:  # noqa: BLE001 - an object's own code may raise anything
@@ -147,7 +147,7 @@ def unpack_work(sent: Work[Any, Any] | bytes) -> Work[Any, Any]:
     try:
         work: Work[Any, Any] = pickle.loads(sent)
     except Exception as error:  # an object's own code may raise anything
-        raise NotPicklable.of(error) from error
+        raise NotPicklable.build(error) from error
     return work
 
 

@@ -136,7 +136,7 @@ def _make_spec(
         overrides["STREAM"] = "on"
     chosen = Settings().override({name: str(value) for name, value in overrides.items() if value is not None})
     result_values = {key: value for key, value in (("effects", effects), ("facts", facts)) if value is not None}
-    prompt_model = Prompt.of(prompt, **result_values)
+    prompt_model = Prompt.build(prompt, **result_values)
     prompts, plan = (
         as_data([prompt_model]),
         limited(Plan(seed, tuple(faults), () if limits is None else read_limits(limits))),

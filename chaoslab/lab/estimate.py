@@ -26,7 +26,7 @@ def estimate_run(words: Sequence[str]) -> CostEstimate:
     note = f"no earlier run is known: TRIALS=1 tells what a trial in WORLD={chosen.world} costs"
     limit = chosen.cost_limit_in_force_usd
     name = f"WORLD={chosen.world}, {chosen.model_name}"
-    return CostEstimate.of(name, trials, sample, real=real, limit_usd=limit, notes=() if sample else (note,))
+    return CostEstimate.build(name, trials, sample, real=real, limit_usd=limit, notes=() if sample else (note,))
 
 
 def _estimate_virtual(chosen: Settings, prompts: Sequence[object], trials: int) -> CostEstimate:
@@ -38,4 +38,4 @@ def _estimate_virtual(chosen: Settings, prompts: Sequence[object], trials: int) 
     pool = make_executor(1, REAL_LIMIT_S, at_once=spec.sequential)
     jobs = 1 if spec.sequential else chosen.jobs or (1 if trials <= FEW else os.cpu_count() or 1)
     with closing(run_trials(spec, min(trials, PILOT), executor=pool)) as trial_results:
-        return CostEstimate.of("WORLD=virtual", trials, run_pilot(trial_results), real=False, jobs=jobs)
+        return CostEstimate.build("WORLD=virtual", trials, run_pilot(trial_results), real=False, jobs=jobs)

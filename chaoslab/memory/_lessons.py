@@ -36,7 +36,7 @@ class Component:
     before: Tally
 
     @classmethod
-    def of(cls, rows: Sequence[Experiment]) -> Component:
+    def build(cls, rows: Sequence[Experiment]) -> Component:
         """The component of the rows of a place, in the order of the runs."""
         tallies: dict[str, Tally] = {}
         for row in rows:

@@ -141,13 +141,13 @@ class _RunReader:
             # A limit that held the fault back says nothing of whether the fault can be met.
             if len(injections) == 1 and not event.tried["met"] and record.trial not in held_back:
                 (choice, *_), (target, *_) = injections[0]["choices"], injections[0]["targets"]
-                self.unmet[Cell.of(target, choice["fault"], choice["params"], kind_of(injections[0]))] += 1
+                self.unmet[Cell.build(target, choice["fault"], choice["params"], kind_of(injections[0]))] += 1
         cells: dict[str | None, dict[tuple[str, str, str], Cell]] = {}
         for trial, target, fault, injection, drawn in _iterate_faults_met(history):
             kind, names = {**self.plan, **plans.get(trial, {})}.get(injection, (ONCE, {}))
             params = {key: drawn[key] for key in (*names.get(fault, ()), dose_of(fault)) if key in drawn}
             trial_cells = cells.setdefault(trial, {})
-            trial_cells.setdefault((target, fault, injection), Cell.of(target, fault, params, kind))
+            trial_cells.setdefault((target, fault, injection), Cell.build(target, fault, params, kind))
         self._trials(history, judged, cells)
         for incident in find_incidents(history, self.traits):
             cell = cells.get(incident.trial, {}).get((incident.target, incident.fault, incident.injection))

@@ -111,7 +111,7 @@ def plan(
         ValueError, LookupError: something in it is wrong, or the memory cannot be used; one line.
         ScenarioError: something of the scenario's is wrong.
     """
-    share_value = Limits.of({"share": share}).share
+    share_value = Limits.build({"share": share}).share
     question = PlanQuestion(
         tuple(targets), tuple(tries), n, _check_share("risk", risk), seed, share_value, critical or {}
     )
@@ -173,7 +173,7 @@ def _list_memory_cells(evidence: Evidence) -> Iterator[Cell]:
     for target in sorted(evidence.targets):
         for fault in faults:
             for kind in KINDS:
-                yield Cell.of(target, fault, {}, kind)
+                yield Cell.build(target, fault, {}, kind)
     tried_cells = {entry.cell for entry in evidence.rows if entry.cell is not None}
     yield from sorted((cell for cell in tried_cells if cell.params and cell.fault in faults), key=str)
 
@@ -230,7 +230,7 @@ def _list_cells(search: ScenarioSearch, baseline: Tried, tries: Sequence[str]) -
     for target in dict.fromkeys(site.target for site in baseline.sites):
         for probe in probes.get(target, ()):
             for kind in KINDS:
-                cell = Cell.of(target, probe.fault, dict(probe.params), kind)
+                cell = Cell.build(target, probe.fault, dict(probe.params), kind)
                 try:
                     search.session.subject.check(cell.injection)
                 except (ValueError, LookupError):
@@ -313,7 +313,7 @@ def _build_entries(
     """The proposals, filled in. `limits`: those that are stated. `write`: makes a command of an injection with its
     limits."""
     for proposal in proposed.proposals:
-        filled = enhance(replace(Design.of(proposal.cell), limits=limits), evidence, chances=proposed.chances)
+        filled = enhance(replace(Design.build(proposal.cell), limits=limits), evidence, chances=proposed.chances)
         yield PlanEntry(proposal, filled, write(proposal.cell.injection, filled.design.within.to_json()))
 
 
@@ -349,7 +349,7 @@ def predict_scenario(store: Memory, scenario: Scenario) -> Prediction:
     """The prediction for a trial of a scenario that meets all its faults. Raises ScenarioError: its agent cannot be
     imported."""
     cells = [
-        Cell.of(target, choice.fault, choice.params, kind_of(asdict(injection)))
+        Cell.build(target, choice.fault, choice.params, kind_of(asdict(injection)))
         for injection in scenario.faults for choice in injection.choices for target in injection.targets
     ]  # fmt: skip
     named = re.split(r"[:.]", str(scenario.spec.agent or scenario.spec.fresh))[-1]

@@ -205,7 +205,9 @@ class Memory:
             raise ValueError("a note needs an agent, and a text or a fault with its target")
         if not all(type(number) is int for number in (tried, bad, harm)) or not 0 <= harm <= bad <= tried or not tried:
             raise ValueError(f"tried {tried}, bad {bad}, harm {harm}: of 1 trial or more, bad ones, and of these harm")
-        cell = Design.of({"target": target, "fault": fault, "how": how, "params": params or {}}).cell if fault else None
+        cell = (
+            Design.build({"target": target, "fault": fault, "how": how, "params": params or {}}).cell if fault else None
+        )
         if cell is None and bad:
             raise ValueError("bad trials without a fault: name the fault and its target")
         line = {
@@ -224,7 +226,7 @@ class Memory:
             try:
                 note = json.loads(line)
                 agent, target, bad = note["agent"], note["target"], note["bad"]
-                cell = Cell.of(target, note["fault"], note["params"], note["how"]) if note["fault"] else None
+                cell = Cell.build(target, note["fault"], note["params"], note["how"]) if note["fault"] else None
                 tried = Experiment(agent, cell, note["tried"], bad, note["harm"], world=NOTED)
                 yield _reading.RunRead(
                     digest([number, note]), note["text"], path, datetime.fromisoformat(note["at"]).astimezone(UTC),
@@ -312,7 +314,7 @@ class Memory:
         for cell_place, rows in sorted(by_place.items()):
             latest_rows = [experiment for experiment in rows if experiment.revision == rows[-1].revision]
             newest.append((cell_place, latest_rows))
-            component = Component.of(rows)
+            component = Component.build(rows)
             _insert(db, "components", [(*cell_place, *component.row)])
             ranges = [*find_ranges(latest_rows)]
             _insert(db, "ranges", [(*cell_place, name, *astuple(experiment)) for name, experiment in ranges])

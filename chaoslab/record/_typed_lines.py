@@ -29,7 +29,7 @@ class TypedLines(Generic[R]):
         self._event: dict[type, Callable[[Any], Any]] = {}
         self._free: set[type] = set()
         for name, kind in kinds.items():
-            inner = Shape.of(kind)
+            inner = Shape.build(kind)
             rows = {**envelope.rows(), **inner.rows(), **envelope.rows()}  # `trial` is in both, and required
             of_line = build_struct(
                 kind.__name__, rows.values(), [*envelope.checks(), *inner.checks()],

@@ -49,12 +49,12 @@ def lines_of(path: Path) -> Iterator[bytes]:
 _OFTEN = ("run", "trial", "writer", "target", "request_id", "tool", "fault", "injection", "via", "error")
 """Fields whose texts recur in a log, so that each is kept once: a quarter of the memory of a long run."""
 _DECODER = json.JSONDecoder()
-_ENVELOPE = Shape.of(Record, without=("event",))
+_ENVELOPE = Shape.build(Record, without=("event",))
 
 
 @cache
 def _shape(kind: type[Event]) -> Shape:
-    return Shape.of(kind)
+    return Shape.build(kind)
 
 
 def _decoded(line: bytes) -> Any:

@@ -149,7 +149,7 @@ class BufferedEvent(NamedTuple):
     plain: bool
 
     @classmethod
-    def of(cls, writer: str, t: float, trial: str | None, event: Event) -> BufferedEvent:
+    def build(cls, writer: str, t: float, trial: str | None, event: Event) -> BufferedEvent:
         if event is _begun[0][0]:
             _, text, is_plain = _begun[0]
         else:
@@ -216,7 +216,7 @@ class MemoryLog(Log):
 
     def write(self, event: Event, *, trial: str | None = None) -> None:
         t = round(self._clock.monotonic() - self._origin, 6)
-        self._kept.append(BufferedEvent.of(self._writer, t, trial, event))
+        self._kept.append(BufferedEvent.build(self._writer, t, trial, event))
         if self._events is not None:
             self._events.append(event)
 

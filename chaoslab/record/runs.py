@@ -231,4 +231,4 @@ def _describe_unreadable(folder: Path, error: ValueError) -> str:
     return f"{folder / 'run.json'} does not describe a run ({error}): delete {folder}"
 
 
-_TOLD = Shape.of(Run, without=("folder",))
+_TOLD = Shape.build(Run, without=("folder",))

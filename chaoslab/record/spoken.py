@@ -108,7 +108,7 @@ def append_reply(folder: Path, name: str, **fields: Any) -> None:
         file.write(b"\n" * cut + json.dumps(stated).encode() + b"\n")
 
 
-_REPLY = Shape.of(JudgeReply)
+_REPLY = Shape.build(JudgeReply)
 
 
 def _read_lines(path: Path, replies: dict[str, JudgeReply]) -> list[int]:

@@ -67,7 +67,7 @@ class RunSteering:
 
 
 NOTHING = RunSteering()
-_SHAPE = Shape.of(RunSteering)
+_SHAPE = Shape.build(RunSteering)
 
 
 def steer(folder: Path, changes_asked: Sequence[str]) -> list[str]:

@@ -38,7 +38,7 @@ class _Spelt(NamedTuple):
     moving: dict[int, Event]
 
     @classmethod
-    def of(cls, events_: Sequence[BufferedEvent]) -> _Spelt:
+    def build(cls, events_: Sequence[BufferedEvent]) -> _Spelt:
         if not events_:
             return cls((), "", {})
         _, times, _, event_texts, _ = zip(*events_, strict=True)
@@ -191,7 +191,7 @@ class TrialLog:
         """The events of `history`, as a run's folder takes them, without secrets."""
         if self.spelt is not None:
             return self.spelt
-        events_ = [BufferedEvent.of(r.writer, r.t, r.trial, r.event) for r in self.history.records]
+        events_ = [BufferedEvent.build(r.writer, r.t, r.trial, r.event) for r in self.history.records]
         self.plain = not self.secrets and all(event.plain for event in events_)
         return events_ if self.plain else masked(events_, self.secrets)
 
@@ -205,7 +205,7 @@ class TrialLog:
         return {
             "trial": self.trial, "key": self.key, "began": self.began, "calls": self.calls, "secrets": self.secrets,
             "origin": self.origin, "_sent": sent, "plain": self.plain, "lines": self.lines,
-            "spelt": None if self.spelt is None else _Spelt.of(self.spelt),
+            "spelt": None if self.spelt is None else _Spelt.build(self.spelt),
         }  # fmt: skip
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -38,7 +38,7 @@ class Changes:
     rows: Sequence[TrialRow]
 
     @classmethod
-    def of(
+    def build(
         cls, then: Contents, now: Contents, *, alpha: float = ALPHA, open_max: float = OPEN_MAX,
         load_story: Callable[[Contents, str], Story] | None = None,
     ) -> Changes:  # fmt: skip

@@ -79,7 +79,7 @@ class Frames:
     @cached_property
     def measures(self) -> RunReport:
         """The measures of the run as values, with what its log says of the run as a whole."""
-        return self._known or RunReport.of(self.history)
+        return self._known or RunReport.build(self.history)
 
     def _table(self, name: str) -> pd.DataFrame:
         return self.columns(name).frame()
@@ -117,7 +117,7 @@ class Frames:
         for history in parts:
             for name, columns in tables.items():
                 rows = LOGGED[name](history, self.measures)
-                unknown[name] = unknown[name] or Section.of(partial(columns.add, rows, self._run)).unknown
+                unknown[name] = unknown[name] or Section.build(partial(columns.add, rows, self._run)).unknown
         return {name: Section(None, reason) if (reason := unknown[name]) else Section(tables[name]) for name in tables}
 
     @cached_property
@@ -181,7 +181,7 @@ class Joined(Frames):
             # As the list of runs does: two runs of one name would be one line in a chart.
             suffix = f" ({name_counts[run.name]})" if name_counts[run.name] > 1 else ""
             # Read now, so that of each run these tables alone are held.
-            tables = {table: Section.of(partial(run._table, table)) for table in only}
+            tables = {table: Section.build(partial(run._table, table)) for table in only}
             self._each.append((suffix, partial(_read_kept, tables) if only else run._table))
 
     def _table(self, name: str) -> pd.DataFrame:
@@ -508,7 +508,7 @@ def _matrix_rows(report: RunReport) -> Iterable[Row]:
 def _figure_rows(report: RunReport) -> Iterable[Row]:
     if report.started or report.trials:
         # A history without lines: figures need the report alone.
-        for row in Contents.of(History([]), where=report.name, report=report).figures:
+        for row in Contents.build(History([]), where=report.name, report=report).figures:
             yield {name: None if value == "" else value for name, value in row.items()}
 
 

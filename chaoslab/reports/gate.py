@@ -72,7 +72,7 @@ def rule(
         unproven.append(f"no attempt was made that a fault could hit, so none was tried: {join_some(untried, NAMED)}")
     elif unmet:
         unproven.append("; ".join(unmet))
-    ended = Count.of(stand_by_outcome(str(verdict.outcome)) for verdict in judged.values())
+    ended = Count.build(stand_by_outcome(str(verdict.outcome)) for verdict in judged.values())
     if ended.open > OPEN_MAX * ended.total:
         first = next((v.why for v in judged.values() if stand_by_outcome(str(v.outcome)) is Standing.OPEN), "")
         reason_text = f": {first}" if first else ""
@@ -104,7 +104,7 @@ def _verb_for(number: int) -> str:
 def _rule_on_correct(least: float, judged: Mapping[str, Verdict]) -> GateRuling:
     """The ruling on the share of correct trials, with the open ones as bounds."""
     requirement = f"at least {least * 100:g} % correct were asked for"
-    counted = Count.of(stand_by_fact(verdict.correct) for verdict in judged.values())
+    counted = Count.build(stand_by_fact(verdict.correct) for verdict in judged.values())
     if not judged:
         return GateRuling(False, f"{requirement} and no share is known, since no trial was started", PROVES_NOTHING)
     if counted.share is None:

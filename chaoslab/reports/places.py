@@ -79,7 +79,7 @@ def read_report(name: str, *, logs: Path = LOGS) -> tuple[RunReport, History | P
         if report.started or report.trials:
             return report, folder
     history = read_history(name, logs=logs)
-    return RunReport.of(history), history
+    return RunReport.build(history), history
 
 
 def explain_no_runs(logs: Path) -> str:

@@ -33,7 +33,7 @@ class Report:
     def contents(self) -> Contents:
         """All that a report holds, before it has a format."""
         location = self._source.run if isinstance(self._source, History) else str(self._source)
-        return Contents.of(self._source, where=location, report=self._known)
+        return Contents.build(self._source, where=location, report=self._known)
 
     @property
     def headline(self) -> str:

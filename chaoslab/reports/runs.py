@@ -157,7 +157,7 @@ def _read_run(folder: Path, start: datetime) -> RunLine:
         name=rulings.scenario if rulings is not None else run.model if run else "",
         ruling=str(state or "") if rulings is not None else "",
         level=level_in(run),
-        standings=Count.of(standings_by_trial.values()),
+        standings=Count.build(standings_by_trial.values()),
         well=rate_judged(standings_by_trial.values(), map(prompts.get, standings_by_trial)),
         harmed=None if large else sum(bool(verdict.harm) for verdict in run_verdicts.values()),
         revision=runs.revision_of(folder),

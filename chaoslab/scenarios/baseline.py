@@ -38,7 +38,7 @@ class Suite:
     rows: Mapping[int, Side]
 
     @classmethod
-    def of(cls, scenario: Scenario, seed: int, sides: Sequence[Side]) -> "Suite":
+    def build(cls, scenario: Scenario, seed: int, sides: Sequence[Side]) -> "Suite":
         return cls(scenario.name, seed, digest_parts(scenario), dict(enumerate(sides, 1)))
 
     @property
@@ -47,7 +47,7 @@ class Suite:
 
     def count(self, figure: str) -> Count:
         """The trials by one of FIGURES."""
-        return Count.of(stand_by_fact(getattr(side, figure)) for side in self.rows.values())
+        return Count.build(stand_by_fact(getattr(side, figure)) for side in self.rows.values())
 
     def unfit(self, open_max: float) -> str:
         """The reason why these trials are no baseline: no fault was met, or too many are open; empty if they are."""
@@ -179,7 +179,7 @@ def _shorten_side(side: Side) -> dict[str, Any]:
 
 
 def _parse_suite(plain: dict[str, Any]) -> Suite:
-    rows = {int(row["number"]): Side.of({k: v for k, v in row.items() if k != "number"}) for row in plain["trials"]}
+    rows = {int(row["number"]): Side.build({k: v for k, v in row.items() if k != "number"}) for row in plain["trials"]}
     if [*rows] != [*range(1, len(rows) + 1)]:
         raise ValueError("the trials are not numbered from 1")
     return Suite(str(plain["name"]), int(plain["seed"]), dict(plain["parts"]), rows)

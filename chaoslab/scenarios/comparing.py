@@ -273,7 +273,7 @@ def compare_runs(base: str, new: str, *, alpha: float, open_max: float = OPEN_MA
     for field_name, noun in (("seed", "seed"), ("plan", "faults")):
         if len({str(getattr(run.report.started, field_name, None)) for run in runs}) > 1:
             raise ScenarioError(f"{base} and {new} differ in {noun}, so their trials cannot be paired")
-    changes = Changes.of(*runs, alpha=alpha, open_max=open_max, load_story=_load_story)
+    changes = Changes.build(*runs, alpha=alpha, open_max=open_max, load_story=_load_story)
     if not changes.rows:
         raise ScenarioError(f"{base} and {new} differ in prompts: no trial of one has its pair in the other")
     return changes.comparison

@@ -32,7 +32,7 @@ def estimate_scenario(
     if sample is None and real:
         notes.append("no earlier run of it is known: one with -n 1 --logs logs tells what a trial costs")
     limit = spec.budget.dollars if spec.budget is not None else None
-    return CostEstimate.of(
+    return CostEstimate.build(
         scenario.name, count, sample, real=real, jobs=1 if real else jobs, limit_usd=limit, notes=notes
     )
 

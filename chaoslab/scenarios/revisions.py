@@ -71,7 +71,7 @@ class ChildSide:
             story = row["story"]
             yield Side(
                 **{
-                    **vars(Side.of(row["side"])),
+                    **vars(Side.build(row["side"])),
                     "story": None if story is None else lambda story_data=story: story_data,
                 }
             )

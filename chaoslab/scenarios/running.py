@@ -315,7 +315,7 @@ _STANDINGS = {
 
 def count_rulings(rulings: Sequence[Ruling]) -> Count:
     """The trials that passed, failed, and are open."""
-    return Count.of(_STANDINGS[ruling.state] for ruling in rulings)
+    return Count.build(_STANDINGS[ruling.state] for ruling in rulings)
 
 
 def explain_unproven_rulings(rulings: Sequence[Ruling], min_share: float, open_max: float) -> str:

@@ -47,7 +47,7 @@ class Side:
         return {member.name: getattr(self, member.name) for member in fields(self) if member.name != "story"}
 
     @classmethod
-    def of(cls, plain: Mapping[str, Any]) -> "Side":
+    def build(cls, plain: Mapping[str, Any]) -> "Side":
         """The side of such values. Raises ValueError, TypeError: they are none of a side."""
         side = cls(**{**plain, "models": tuple(map(str, plain.get("models", ())))})
         numbers = (side.calls, side.seconds, side.tokens)

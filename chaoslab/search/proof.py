@@ -59,7 +59,7 @@ class Cost:
     tokens: int
 
     @classmethod
-    def of(cls, tried: Sequence[Tried]) -> "Cost":
+    def build(cls, tried: Sequence[Tried]) -> "Cost":
         return cls(
             sum(len(trial.made) for trial in tried),
             round(sum(trial.seconds for trial in tried), 3),
@@ -94,7 +94,9 @@ class Proof:
     @property
     def costs(self) -> tuple[Cost, Cost]:
         """Before and after."""
-        return Cost.of([change.before for change in self.changes]), Cost.of([change.after for change in self.changes])
+        return Cost.build([change.before for change in self.changes]), Cost.build(
+            [change.after for change in self.changes]
+        )
 
     def in_words(self, most: int = 5) -> Iterator[str]:
         """The proof in lines."""

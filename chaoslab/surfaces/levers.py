@@ -60,7 +60,7 @@ class LeverPlace:
         return content
 
 
-_SHAPE = Shape.of(LeverPlace)
+_SHAPE = Shape.build(LeverPlace)
 
 
 @contextmanager

@@ -73,7 +73,7 @@ class McpLine:
     message: Message
 
     @classmethod
-    def of(cls, text: bytes) -> "McpLine":
+    def build(cls, text: bytes) -> "McpLine":
         try:
             value = json.loads(text)
         # JSON that is nested too deep raises RecursionError, which is no ValueError.
@@ -156,7 +156,7 @@ class McpProxy:
         if text.lstrip().startswith(b"[") and (batch := _batch(text)) is not None:
             self._take_batch(batch)
             return
-        line = McpLine.of(text)
+        line = McpLine.build(text)
         method, params = line.message.get("method"), line.message.get("params")
         call = self._tasks.resume(mcp.read_message(line.message))
         if method == mcp.CALL:
@@ -209,7 +209,7 @@ class McpProxy:
 
     def from_server(self, text: bytes) -> None:
         """Takes a line of the server's. The beginning of one, in which it died, is left out: an error follows."""
-        line = McpLine.of(text)
+        line = McpLine.build(text)
         message = line.message
         if not message and not text.endswith(b"\n"):
             return

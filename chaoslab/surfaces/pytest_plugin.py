@@ -195,7 +195,7 @@ class Chaos:
         ]
         lines += describe_shared_faults([history])
         lines += [
-            f"change first: {advice.do}" for advice in Contents.of(history, where="").advice if not advice.of_run
+            f"change first: {advice.do}" for advice in Contents.build(history, where="").advice if not advice.of_run
         ][:1]
         lines += ["", *shorten_story(worst), ""]
         lines.append(_rerun_line(self._node, seed, worst))

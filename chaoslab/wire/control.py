@@ -287,7 +287,7 @@ class Control:
     def limits(self, run: str) -> tuple[Limits, ...]:
         """The limits of a run's plan."""
         row = self._db.execute("SELECT plan FROM runs WHERE run = ?", (run,)).fetchone()
-        return tuple(map(Limits.of, _decode(row[0]).get("limits", ()))) if row else ()
+        return tuple(map(Limits.build, _decode(row[0]).get("limits", ()))) if row else ()
 
     def set_outage(self, row: int, state: str, *, error: str = "") -> None:
         self._write("UPDATE outages SET state = ?, error = ? WHERE id = ?", (state, error, row))

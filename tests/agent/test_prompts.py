@@ -143,8 +143,8 @@ def test_a_path_leads_into_a_reply_or_to_nothing() -> None:
 
 def test_a_conversation_is_kept_as_data_and_read_again() -> None:
     asked = turns("Hello?", turn(reply={"(?i)hi": "How are you?"}, after_s=60.0), user={"fine": "Bye."}, turns_max=5)
-    prompt = Prompt.of(asked, facts=["fine"])
+    prompt = Prompt.build(asked, facts=["fine"])
     (again,) = (Prompt.model_validate(each) for each in json.loads(json.dumps(as_data([prompt]))))
     assert (again.conversation, again.text, again.facts, again.stated) == (asked, str(asked), ["fine"], True)
     assert Prompt(prompt="Hello?").conversation is None
-    assert Prompt.of("Hello?") == Prompt(prompt="Hello?")
+    assert Prompt.build("Hello?") == Prompt(prompt="Hello?")

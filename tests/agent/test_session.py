@@ -272,7 +272,7 @@ def test_no_attempt_ends_before_it_began_whatever_the_wall_clock_says(tmp_path: 
 
 
 def test_the_turns_of_a_conversation_share_all_that_was_said(tmp_path: Path) -> None:
-    asked = Prompt.of(turns("What is 6 times 7?", turn(reply={"42": "And twice that?"}, after_s=60.0)))
+    asked = Prompt.build(turns("What is 6 times 7?", turn(reply={"42": "And twice that?"}, after_s=60.0)))
     told = session(tmp_path, [SUM, says("It is 42."), BROKEN, says("84.")], prompts=[asked], prompt_limit=1)
     (finished,) = told.of(events.PromptFinished)
     assert (finished.status, finished.answer, finished.attempts) == ("ok", "It is 42.\n84.", 2)
@@ -291,7 +291,10 @@ def test_the_turns_of_a_conversation_share_all_that_was_said(tmp_path: Path) -> 
 
 def test_a_conversation_ends_at_a_turn_without_an_answer(tmp_path: Path) -> None:
     told = session(
-        tmp_path, [says("Hi."), BROKEN], prompts=[Prompt.of(turns("Hello?", "Are you there?", "Bye."))], prompt_limit=0
+        tmp_path,
+        [says("Hi."), BROKEN],
+        prompts=[Prompt.build(turns("Hello?", "Are you there?", "Bye."))],
+        prompt_limit=0,
     )
     (finished,) = told.of(events.PromptFinished)
     assert (finished.status, finished.answer, finished.error_type) == ("failed", "", "model")
@@ -311,7 +314,7 @@ def test_what_somebody_asks_of_a_run_holds_from_its_next_trial_on(tmp_path: Path
     assert [(e.setting, e.was, e.chance) for e in told.of(events.ChanceSet)] == [("ERROR_PROB", 0.0, 1.0)]
     assert {record.trial for record, _ in told.history.of(events.ChanceSet)} == {"p2.r1"}
     assert {record.trial for record, _ in told.history.of(events.FaultWitnessed)} == {"p2.r1"}
-    (warned,) = RunReport.of(told.history).warnings.value
+    (warned,) = RunReport.build(told.history).warnings.value
     assert "ERROR_PROB was 0 and was set to 1 while the run went on, from p2.r1 on" in str(warned)
 
 
@@ -329,5 +332,5 @@ def test_a_fault_is_switched_off_for_a_trial_and_on_again(tmp_path: Path) -> Non
         ("p2.r1", ["errors"])
     ]
     assert {record.trial for record, _ in told.history.of(events.FaultWitnessed)} == {"p1.r1", "p3.r1"}
-    (warned,) = RunReport.of(told.history).warnings.value
+    (warned,) = RunReport.build(told.history).warnings.value
     assert "'errors' was switched off while the run went on, in p2.r1" in str(warned)

@@ -267,7 +267,7 @@ def test_a_retry_is_counted_as_recovery_takes_it_whoever_made_it() -> None:
         assert (calls(found).retries, calls(found).fallbacks) == counted
         begun = PromptStarted(prompt_index=1, prompt="?")
         with_trial = history(begun, *(record.event for record in found))
-        (row,) = build_rows(RunReport.of(with_trial), with_trial.trials)
+        (row,) = build_rows(RunReport.build(with_trial), with_trial.trials)
         assert row.retries == counted[0]
 
 
@@ -331,7 +331,7 @@ def test_a_report_begins_with_its_first_trial_and_has_hits_of_trials_that_it_kno
     """A cut log may hold witnesses of trials whose beginning it lacks."""
     story = [(FaultWitnessed(**fault_at(*PLACE)), "p0.r1"), (PromptStarted(prompt_index=1, prompt="?"), "p1.r1")]
     story += [(FaultWitnessed(**fault_at(*PLACE)), "p1.r1"), (PromptStarted(prompt_index=2, prompt="?"), "p2.r1")]
-    found = RunReport.of(
+    found = RunReport.build(
         History(Record("", n + 1.0, "run", at, "info", n, event) for n, (event, at) in enumerate(story))
     )
     assert (found.began_t, found.met) == (2.0, {"p1.r1": 1})

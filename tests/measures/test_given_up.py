@@ -286,19 +286,19 @@ def test_only_attempts_that_somebody_waited_for_are_too_many(*, cancelled: bool)
         return "nothing"
 
     trial = lab.run(agent, "x", reads=[find], facts=["tea"], twin=False)
-    said = [one.seen for one in Contents.of(trial.history, where="here").advice]
+    said = [one.seen for one in Contents.build(trial.history, where="here").advice]
     assert numbers(trial) == [*range(1, 8)]
     assert ("One request was attempted 6 times or more in 1 of 1 trials, 7 at most." in said) is not cancelled
 
 
 def test_reports_count_it_apart_and_only_if_there_is_one() -> None:
     trial, calm = run(by_function, reads=[find]), run(lambda _: "tea", reads=[find])
-    report, contents = RunReport.of(trial.history), Contents.of(trial.history, where="here")
+    report, contents = RunReport.build(trial.history), Contents.build(trial.history, where="here")
     assert "0 failed; 1 given up by the agent; 0 were" in " ".join(summary(report).split())
     assert "given up" not in summary(calm.history)
     (part,) = [part for part in contents.parts if part.title == "Retries and calls"]
     assert "; 1 given up by the agent; " in part.lines[0]
-    (part,) = [part for part in Contents.of(calm.history, where="here").parts if part.title == "Retries and calls"]
+    (part,) = [part for part in Contents.build(calm.history, where="here").parts if part.title == "Retries and calls"]
     assert part.lines
     assert "given up" not in str(part.lines)
     assert [(row.calls, row.failed, row.retries) for row in contents.rows] == [(2, 0, 0)]

@@ -27,7 +27,7 @@ OUTCOMES = {trial: outcome for trial, (*_, outcome) in TRIALS.items()}
 
 
 def impacts(history: History, outcomes: dict[str, str]) -> Impacts:
-    return compute_impacts(TrialTable.of(history, outcomes), Standings())
+    return compute_impacts(TrialTable.build(history, outcomes), Standings())
 
 
 def history(*, twin_s: float | None = None, twin_calls: int | None = None, seconds: float | None = None) -> History:
@@ -76,7 +76,7 @@ def test_the_share_of_bad_ones_is_held_against_those_that_called_the_target_and_
 
 
 def test_no_fault_is_blamed_for_the_end_of_a_trial_that_was_hit_by_what_nobody_injected() -> None:
-    told = compute_impacts(TrialTable.of(history(), OUTCOMES), Standings(), damaged={"p1.r3"})
+    told = compute_impacts(TrialTable.build(history(), OUTCOMES), Standings(), damaged={"p1.r3"})
     found = told.by_target["timeout", "search"]
     assert found.bad is not None
     assert found.blamed is not None

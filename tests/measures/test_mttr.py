@@ -25,7 +25,7 @@ BEGUN = (0.5, CallStarted(**call_at("search", "search_web", 1, 1, "id")))
 
 
 def mttr(history: History) -> Mttr:
-    return RunReport.of(history).recovery.value
+    return RunReport.build(history).recovery.value
 
 
 def history(*moments: Moment, trial: str | None = "p1.r1") -> History:

@@ -79,12 +79,12 @@ SAYS = {"*": {"undone": "could not|no price|unknown"}}
 
 def test_over_a_run() -> None:
     once = lab.inject("server_error", "price", calls=[1], attempts=[1])
-    found = RunReport.of(lab.run(agent, "How much?", reads=[price], faults=[once]).history).recovery_quality.value
+    found = RunReport.build(lab.run(agent, "How much?", reads=[price], faults=[once]).history).recovery_quality.value
     assert found is not None
     assert (found.n, found.interval, found.grade) == (1, None, "excellent")
     assert found.parts["efficiency"] == 0.5
     always = lab.inject("server_error", "price", persistence="for_good")
-    given_up = RunReport.of(
+    given_up = RunReport.build(
         lab.run(agent, "How much?", reads=[price], faults=[always], says=SAYS).history
     ).recovery_quality.value
     assert given_up is not None

@@ -25,7 +25,7 @@ NOTHING = summarize_recovery([])
 
 
 def found(outcomes: dict[str, str], **of: float) -> Reliability:
-    said = compute_reliability(TrialTable.of(history(**of), outcomes), Standings(), NOTHING)  # type: ignore[arg-type]
+    said = compute_reliability(TrialTable.build(history(**of), outcomes), Standings(), NOTHING)  # type: ignore[arg-type]
     assert said is not None
     return said
 
@@ -44,7 +44,7 @@ def test_the_time_between_bad_trials_is_that_of_the_trials_a_scenario_ruled_on()
     outcomes = OUTCOMES | {"p1.r4": "unknown"}
     states = {"p1.r1": RulingState.INVALID, "p1.r3": RulingState.FAILED, "p1.r4": RulingState.FAILED}
     rulings = {trial: TrialRuling(state) for trial, state in states.items()}
-    said = sure(compute_reliability(TrialTable.of(history(), outcomes), Standings(rulings=rulings), NOTHING))
+    said = sure(compute_reliability(TrialTable.build(history(), outcomes), Standings(rulings=rulings), NOTHING))
     assert (said.available.count, said.available.total) == (1, 5)  # p2.r1
     assert said.busy_s == 4 + 6 + 5 + 9 + 3600
     assert said.mtbf_s == said.busy_s / 4
@@ -84,7 +84,7 @@ def test_all_bad() -> None:
 
 @pytest.mark.parametrize("outcomes", [{}, dict.fromkeys(OUTCOMES, "invalid"), dict.fromkeys(OUTCOMES, "unknown")])
 def test_nothing_judged_is_no_data(outcomes: dict[str, str]) -> None:
-    assert compute_reliability(TrialTable.of(history(), outcomes), Standings(), NOTHING) is None
+    assert compute_reliability(TrialTable.build(history(), outcomes), Standings(), NOTHING) is None
     assert compute_reliability(TrialTable(), Standings(), NOTHING) is None
 
 

@@ -29,7 +29,7 @@ STORIES: dict[str, list[Event]] = {
 
 def test_what_a_trial_spent_and_how_long_it_took_is_what_its_events_tell() -> None:
     whole = History([record for trial, events in STORIES.items() for record in history(*events, trial=trial).records])
-    found = TrialTable.of(whole, {"p1.r1": "correct", "p1.r3": "harm", "p1.r4": "unknown"})
+    found = TrialTable.build(whole, {"p1.r1": "correct", "p1.r3": "harm", "p1.r4": "unknown"})
     assert found.took_s == [1.0]
     first, second, third, fourth = (found.by_key[key] for key in STORIES)
     assert (first.effects, first.tokens, first.usd, first.unpriced) == (3, 37, Fraction(1, 2), True)

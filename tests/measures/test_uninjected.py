@@ -66,7 +66,7 @@ def test_a_consequence_of_a_changed_answer_is_told_with_it() -> None:
         return translate(language(prompt)["code"])
 
     trial = lab.run(agent, "x", reads=[language, translate], faults=[lab.inject("wrong_value", "language")])
-    report = RunReport.of(trial.history)
+    report = RunReport.build(trial.history)
     text = " ".join(summary(report).split())
     assert "1 × translate: ValueError: no language" in text
     assert "its trial had met wrong_value on language before" in text

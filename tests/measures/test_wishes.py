@@ -178,7 +178,7 @@ def test_batches_give_the_figures_of_the_whole_run(tmp_path: Path, monkeypatch: 
     own = [each for trial in trials for each in find_incidents(trial.history)]
     folder = tmp_path / "latest"
     monkeypatch.setattr(run_report, "TrialStream", lambda folder: TrialStream(folder, least=1))
-    batches, whole = RunReport.read(folder), RunReport.of(History.read(folder))
+    batches, whole = RunReport.read(folder), RunReport.build(History.read(folder))
     assert batches == whole
     assert whole.recovery.value is not None
     endings = [each.ending for each in whole.recovery.value.incidents]

@@ -48,7 +48,7 @@ FAULTS = {
 
 def summary(of: History | RunReport, *, where: str = "", program: str = "chaoslab", full: bool = False) -> str:
     """The page that `chaoslab summary` prints of this run."""
-    report = RunReport.of(of) if isinstance(of, History) else of
+    report = RunReport.build(of) if isinstance(of, History) else of
     source = of if isinstance(of, History) else Path(report.name)
     return terminal.render_summary(Contents(source, report, where or report.name, program), full=full)
 

@@ -48,8 +48,8 @@ def changes(folder: Path) -> str:
     for agent in (patient, hasty):
         logs = folder / agent.__name__
         list(lab.run_many(agent, "The price?", trials=8, reads=[price], faults=[fault], logs=logs))
-        found.append(Contents.of(History.read(logs / "latest"), where=str(logs)))
-    return FORMATS["html"][1](Changes.of(*found))
+        found.append(Contents.build(History.read(logs / "latest"), where=str(logs)))
+    return FORMATS["html"][1](Changes.build(*found))
 
 
 def audited(text: str, axe: str) -> str:
@@ -64,7 +64,7 @@ def audited(text: str, axe: str) -> str:
 def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A page that holds each page of ours in each size, and audits all of them."""
     folder = tmp_path_factory.mktemp("accessible")
-    hostile = Contents.of(History.read(hostile_run.write(folder / "hostile", trials=3)), where="logs/run")
+    hostile = Contents.build(History.read(hostile_run.write(folder / "hostile", trials=3)), where="logs/run")
     made = (formats.files(formats.HTML, hostile)[FILE], changes(folder))
     axe = files("axe_core_python").joinpath("axe.min.js").read_text(encoding="utf-8")
     axe = axe.replace("</script>", "<\\/script>")

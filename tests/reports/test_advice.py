@@ -79,7 +79,7 @@ SAYS = {"*": {"undone": "could not"}}
 def contents(agent: Callable[[str], str], fault: str | None) -> Contents:
     faults = [lab.inject(fault, WHERE[agent])] if fault else []
     trial = lab.run(agent, "Do it.", tools=[order], reads=[price], effects=ORDERS.get(agent), faults=faults, says=SAYS)
-    return Contents.of(trial.history, where="logs/run")
+    return Contents.build(trial.history, where="logs/run")
 
 
 WHERE: dict[Callable[[str], str], str] = {
@@ -136,7 +136,7 @@ def test_waiting_longer_stops_no_second_payment_so_it_does_not_come_first(tmp_pa
     services = {"shop": lambda request: (201, request.json)}
     fault = lab.inject("limit_data", "shop", max_times=1)
     lab.run(hasty, "Order 3.", services=services, faults=[fault], logs=tmp_path)
-    first, second, *_ = Contents.of(History.read(tmp_path / "latest"), where="x").advice
+    first, second, *_ = Contents.build(History.read(tmp_path / "latest"), where="x").advice
     assert first.do.startswith("Send the same Idempotency-Key")
     assert second.do.startswith("Back off")
 
@@ -159,6 +159,6 @@ def test_first_comes_the_advice_against_harm(tmp_path: Path) -> None:
         guessing, "Order a pen.", trials=20, tools=[order], reads=[price, stock], faults=faults, logs=tmp_path
     )
     assert Counter(str(trial.outcome) for trial in run) == {"correct": 10, "wrong": 9, "harm": 1}
-    first, second, *_ = Contents.of(History.read(tmp_path / "latest"), where="x").advice
+    first, second, *_ = Contents.build(History.read(tmp_path / "latest"), where="x").advice
     assert first.seen.endswith("had a wrong value in 1 of 1 judged trial that met wrong_value.")
     assert second.size.count == 9

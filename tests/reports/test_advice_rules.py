@@ -136,7 +136,7 @@ def contents(agent: Agent, fault: str, params: dict[str, Any], *, target: str = 
 
 
 def shown(history: History) -> Contents:
-    return Contents.of(history, where="logs/run")
+    return Contents.build(history, where="logs/run")
 
 
 def of_rule(found: Contents, remedy: str) -> list[Advice]:

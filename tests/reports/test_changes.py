@@ -37,12 +37,12 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 def of(folder: Path) -> Contents:
-    return Contents.of(History.read(folder), where=str(folder))
+    return Contents.build(History.read(folder), where=str(folder))
 
 
 def test_pairs_are_by_prompt_and_repetition_and_each_that_fell_has_its_replay(folders: tuple[Path, Path]) -> None:
     then, now = map(of, folders)
-    found = Changes.of(then, now)
+    found = Changes.build(then, now)
     hit = sorted(row.trial for row in now.rows if row.met)
     assert len(found.rows) == 10
     assert 0 < len(hit) < 10
@@ -57,7 +57,7 @@ def test_pairs_are_by_prompt_and_repetition_and_each_that_fell_has_its_replay(fo
 
 def test_the_other_way_round_they_are_better_and_no_command_is_told(folders: tuple[Path, Path]) -> None:
     now, then = map(of, folders)
-    found, back = Changes.of(then, now), Changes.of(now, then)
+    found, back = Changes.build(then, now), Changes.build(now, then)
     assert {pair.change for pair, *_ in found.changed} == {"better"}
     assert len(found.changed) == len(back.changed)
     assert ("--trial" in render_text(found), "--trial" in render_text(back)) == (False, True)
@@ -65,7 +65,7 @@ def test_the_other_way_round_they_are_better_and_no_command_is_told(folders: tup
 
 def test_a_run_and_itself_differ_in_nothing(folders: tuple[Path, Path]) -> None:
     one = of(folders[0])
-    found = Changes.of(one, one)
+    found = Changes.build(one, one)
     assert found.changed == []
     assert found.lines[0].startswith("too few: ")
     assert "ended well 12 → 12 of 12 pairs; change +0.0%" in found.lines[0]
@@ -73,7 +73,7 @@ def test_a_run_and_itself_differ_in_nothing(folders: tuple[Path, Path]) -> None:
 
 def test_runs_of_other_prompts_have_no_pair(folders: tuple[Path, Path]) -> None:
     then = of(folders[0])
-    found = Changes.of(then, changed(then, rows=[replace(row, prompt="another") for row in then.rows]))
+    found = Changes.build(then, changed(then, rows=[replace(row, prompt="another") for row in then.rows]))
     assert (found.rows, found.lines) == ([], ["no trial of one run has its pair in the other"])
     for _, make in FORMATS.values():
         assert make(found)
@@ -89,13 +89,13 @@ def test_many_trials_of_one_prompt_that_became_worse_say_nothing_of_three(tmp_pa
         first = [replace(row, outcome=now, standing=stand_by_outcome(now)) for row in rows if row.prompt == "0"]
         return changed(then, rows=[*first, *(row for row in rows if row.prompt != "0")])
 
-    one, three = (Changes.of(asked(number, Outcome.CORRECT), asked(number, Outcome.WRONG)) for number in (1, 3))
+    one, three = (Changes.build(asked(number, Outcome.CORRECT), asked(number, Outcome.WRONG)) for number in (1, 3))
     assert (one.lines[0].partition(":")[0], len(one.changed)) == ("worse", 48)
     assert (three.lines[0].partition(":")[0], len(three.changed)) == ("too few", 16)
 
 
 def test_every_format_tells_the_same(folders: tuple[Path, Path]) -> None:
-    found = Changes.of(*map(of, folders))
+    found = Changes.build(*map(of, folders))
     told = {kind: make(found) for kind, (_, make) in FORMATS.items()}
     shown = {**told, "text": " ".join(render_text(found).split())}
     for kind in ("html", "markdown", "text"):
@@ -113,7 +113,7 @@ def test_every_format_tells_the_same(folders: tuple[Path, Path]) -> None:
 
 
 def test_what_a_trial_took_is_told_as_the_median_of_both_runs(folders: tuple[Path, Path]) -> None:
-    found = Changes.of(*map(of, folders))
+    found = Changes.build(*map(of, folders))
     costs = {cost.amount: (cost.base, cost.new) for cost in found.comparison.costs}
     assert costs["calls"] == tuple(median(side.calls for side in sides) for sides in zip(
         *((pair.base, pair.new) for pair in found.comparison.pairs), strict=True
@@ -123,24 +123,24 @@ def test_what_a_trial_took_is_told_as_the_median_of_both_runs(folders: tuple[Pat
 
 def test_settings_that_differ_are_told_with_their_values(tmp_path: Path) -> None:
     history = History.read(FakeRun(tmp_path, prompts=1).write())
-    runs = [Contents.of(stated(history, TOOL_TIMEOUT_S=limit), where="x") for limit in (2.0, 0.3)]
+    runs = [Contents.build(stated(history, TOOL_TIMEOUT_S=limit), where="x") for limit in (2.0, 0.3)]
     note = "The setting TOOL_TIMEOUT_S is another: 2.0 then, 0.3 now"
-    assert note in Changes.of(*runs).lines
+    assert note in Changes.build(*runs).lines
     for _, make in FORMATS.values():
-        assert note in make(Changes.of(*runs))
+        assert note in make(Changes.build(*runs))
 
 
 def test_a_setting_is_text_in_markdown_whatever_is_in_it(tmp_path: Path) -> None:
     history = History.read(FakeRun(tmp_path, prompts=1).write())
-    runs = [Contents.of(stated(history, PROMPTS=name), where="x") for name in ("a", "<img src=x> **b**")]
-    page = FORMATS["markdown"][1](Changes.of(*runs))
+    runs = [Contents.build(stated(history, PROMPTS=name), where="x") for name in ("a", "<img src=x> **b**")]
+    page = FORMATS["markdown"][1](Changes.build(*runs))
     assert "- `The setting PROMPTS is another: 'a' then, '<img src=x> **b**' now`" in page
 
 
 def test_of_two_runs_the_comparison_alone_is_printed(folders: tuple[Path, Path], here: Path, typed: Typed) -> None:
     before = {path: path.stat().st_mtime_ns for folder in folders for path in folder.iterdir()}
     for kind, (_, make) in FORMATS.items():
-        assert typed.out("report", *folders, "--format", kind, "--out", "-") == make(Changes.of(*map(of, folders)))
+        assert typed.out("report", *folders, "--format", kind, "--out", "-") == make(Changes.build(*map(of, folders)))
     assert {path: path.stat().st_mtime_ns for folder in folders for path in folder.iterdir()} == before
     assert list(here.iterdir()) == []
 
@@ -154,7 +154,7 @@ def test_the_command_compares_two_runs(folders: tuple[Path, Path], typed: Typed)
 
 
 def test_a_phone_shows_why_a_trial_changed(folders: tuple[Path, Path], tmp_path: Path) -> None:
-    (tmp_path / "changes.html").write_text(FORMATS["html"][1](Changes.of(*map(of, folders))))
+    (tmp_path / "changes.html").write_text(FORMATS["html"][1](Changes.build(*map(of, folders))))
     (tmp_path / "trier.html").write_text("""<!doctype html>
 <iframe src="changes.html" width="390" height="900"></iframe>
 <script>

@@ -330,7 +330,7 @@ def ended(*outcomes: str) -> Frames:
     judged = [Verdict(Outcome(outcome), "") for outcome in outcomes]
     run = History([])
     found = summarize_success(judged, [*map(stand_by_outcome, outcomes)], [None] * len(judged))
-    return Frames(run, replace(RunReport.of(run), success=Section(found)))
+    return Frames(run, replace(RunReport.build(run), success=Section(found)))
 
 
 def test_each_outcome_that_occurred_has_a_bar_and_no_other_has_one() -> None:

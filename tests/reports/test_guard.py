@@ -186,18 +186,18 @@ def test_a_trial_that_cannot_be_judged_is_unknown_and_passes_no_gate(
 
 
 def test_a_report_is_data_that_another_process_can_have(history: History) -> None:
-    report = RunReport.of(history)
+    report = RunReport.build(history)
     assert pickle.loads(pickle.dumps(report)) == report
     assert summary(pickle.loads(pickle.dumps(report))) == summary(report)
 
 
 def test_what_a_measure_failed_at_is_said_to_whoever_asks_it(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(IncidentTimes, "take", raises)
-    report = RunReport.of(history)
+    report = RunReport.build(history)
     assert report.recovery.unknown.startswith("ValueError: no such thing xxx")
     with pytest.raises(Unknown, match="ValueError: no such thing xxx"):
         print(report.recovery.value)
-    assert RunReport.of(History([])).usage.value is None
+    assert RunReport.build(History([])).usage.value is None
 
 
 def test_an_interrupt_is_no_failure_of_a_measure(history: History, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -100,7 +100,7 @@ onload = async () => {
 
 
 def contents(folder: Path) -> Contents:
-    return Contents.of(History.read(folder), where="logs/run")
+    return Contents.build(History.read(folder), where="logs/run")
 
 
 def page(folder: Path) -> str:
@@ -208,7 +208,7 @@ def test_of_the_faults_that_a_plan_names_those_have_a_row_that_were_scheduled_mo
     history = History.read(FakeRun(tmp_path, prompts=40, chance=chance).write())
     choices = [{"fault": name} for name in ("bandwidth", "stale", "timeout")]
     level = {"name": "level", "targets": ["search"], "choices": choices}
-    report = Contents.of(stated(history, plan={"seed": 1, "injections": [level]}), where="logs/run")
+    report = Contents.build(stated(history, plan={"seed": 1, "injections": [level]}), where="logs/run")
     met = {fault: sum(cell.attempts for cell in cells) for fault, cells in report.matrix.rows.items()}
     assert [*met.values()] == sorted(met.values(), reverse=True)
     assert {fault for fault, n in met.items() if n} == {*report.matrix.scheduled} == ({*FAULTS} if chance else set())

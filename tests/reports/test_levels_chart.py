@@ -30,7 +30,7 @@ def at(value: float, *outcomes: str, own: tuple[Any, ...] = (), **settings: Any)
         for each in level(value, "shop", families=("network", "tool"))
     ]
     started = run_started(settings=settings, plan={"seed": 1, "injections": [*injections, *own]}, now="", model="m")
-    report = RunReport.of(History([Record("", 0.0, "r", None, "info", 1, started)]))
+    report = RunReport.build(History([Record("", 0.0, "r", None, "info", 1, started)]))
     judged = [Verdict(Outcome(outcome), "") for outcome in outcomes]
     found = summarize_success(judged, [*map(stand_by_outcome, outcomes)], [None] * len(judged))
     return replace(report, success=Section(found))

@@ -72,7 +72,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     lab.run(asks, "Which?", services=dict.fromkeys(hosts, lambda _request: "30"), logs=folder / "one")
     usual = FakeRun(folder / "usual", prompts=60).write()
     for run, name in ((folder, "report.html"), (folder / "one" / "latest", "one.html"), (usual, "usual.html")):
-        (page,) = formats.files(formats.HTML, Contents.of(History.read(run), where="logs/run")).values()
+        (page,) = formats.files(formats.HTML, Contents.build(History.read(run), where="logs/run")).values()
         (folder / name).write_text(page)
     (folder / "trier.html").write_text(TRIER)
     return browse(folder / "trier.html")

@@ -38,13 +38,13 @@ XSD = Path(__file__).with_name("junit.xsd")
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Contents:
     folder = FakeRun(tmp_path_factory.mktemp("run"), prompts=60).write()
-    return Contents.of(History.read(folder), where="logs/run")
+    return Contents.build(History.read(folder), where="logs/run")
 
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Contents:
     folder = hostile_run.write(tmp_path_factory.mktemp("hostile"))
-    return Contents.of(History.read(folder), where="logs/run")
+    return Contents.build(History.read(folder), where="logs/run")
 
 
 @pytest.fixture(params=["run", "hostile"])
@@ -136,7 +136,7 @@ def test_a_cell_of_the_matrix_blames_its_fault_by_the_trials_that_met_no_other(r
 def test_a_fault_that_nobody_witnessed_is_no_result(run: Contents) -> None:
     """Without its witnesses the same run tells of no met fault, and draws no conclusion about one."""
     kept = [record for record in run.history.records if not isinstance(record.event, FaultWitnessed)]
-    blind = Contents.of(History(kept), where="logs/run")
+    blind = Contents.build(History(kept), where="logs/run")
     states = {cell.state for cells in blind.matrix.rows.values() for cell in cells}
     assert CellState.UNMET in states
     assert CellState.MET not in states
@@ -221,7 +221,7 @@ def test_trials_that_failed_alike_are_told_once_in_markdown(run: Contents) -> No
     report = replace(
         run.report, verdicts=verdicts, trials=[*verdicts], standings=dict.fromkeys(verdicts, Standing.BAD), met={}
     )
-    text = written("markdown", Contents.of(run.source, where=run.where, report=report))
+    text = written("markdown", Contents.build(run.source, where=run.where, report=report))
     told = text.partition("prove nothing\n\n")[2]
     assert re.findall(r"^- (.*)$", told, re.MULTILINE) == [
         "**19 × false success**: `a charge is missing` (p1.r1, p2.r1, p3.r1 …)",
@@ -274,7 +274,7 @@ def test_a_short_time_between_bad_trials_is_not_rounded_to_nothing() -> None:
 
 def test_a_call_that_never_ended_counts_in_every_format(run: Contents) -> None:
     place = max(n for n, record in enumerate(run.history) if isinstance(record.event, CallStarted))
-    cut = Contents.of(History(run.history.records[: place + 1]), where="logs/run")
+    cut = Contents.build(History(run.history.records[: place + 1]), where="logs/run")
     made = cut.report.calls.value.made
     assert made == sum(1 for _ in cut.history.of(CallFinished)) + 1
     assert sum(row.calls for row in cut.rows) == made

@@ -38,7 +38,7 @@ def asked(fault: Any, *, accept: tuple[str, ...] = ("correct", "degraded")) -> A
 
 def ran(folder: Path, scenario: Any, **options: Any) -> Contents:
     scenario.run(logs=folder, seed=1, **options)
-    return Contents.of(History.read(folder / "latest"), where="logs/run")
+    return Contents.build(History.read(folder / "latest"), where="logs/run")
 
 
 def said(kind: str, contents: Contents) -> str:
@@ -140,7 +140,7 @@ def test_a_scenario_that_was_stopped_is_no_good_one(tmp_path: Path) -> None:
     file = tmp_path / "latest" / FILE
     lines = file.read_text().splitlines()
     file.write_text("\n".join([*lines[:2], "no json"]) + "\n")
-    found = Contents.of(History.read(tmp_path / "latest"), where="logs/run")
+    found = Contents.build(History.read(tmp_path / "latest"), where="logs/run")
     assert (found.headline.said, found.headline.tone) == (
         "No conclusion: the scenario ended early, 1 of 3 trials passed before it ended",
         Tone.OPEN,

@@ -21,7 +21,7 @@ HREF = "href"
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> RunReport:
-    return RunReport.of(History.read(FakeRun(tmp_path_factory.mktemp("run"), prompts=60).write()))
+    return RunReport.build(History.read(FakeRun(tmp_path_factory.mktemp("run"), prompts=60).write()))
 
 
 def drawn(picture: Picture | None) -> Element:
@@ -75,7 +75,7 @@ def test_the_recovery_curve_comes_to_rest_at_those_that_never_recovered(report: 
     open_ = drawn(recovery.draw(replace(report, recovery=Section(cut))))
     assert len(of(open_, "line", "censored")) == len({incident.duration_s for incident in never}) > 0
     assert of(open_, "line", "least") == []
-    assert recovery.draw(RunReport.of(History.read(FakeRun(tmp_path, prompts=1).write()))) is None
+    assert recovery.draw(RunReport.build(History.read(FakeRun(tmp_path, prompts=1).write()))) is None
 
 
 def test_the_timeline_has_a_lane_per_target_a_stroke_per_fault_and_a_bar_per_incident(report: RunReport) -> None:
@@ -109,8 +109,8 @@ def test_a_long_run_has_an_image_without_links_and_says_what_it_leaves_out(
 
 
 def test_without_faults_nothing_is_drawn(tmp_path: Path) -> None:
-    assert draw_pictures(RunReport.of(History.read(FakeRun(tmp_path, prompts=9, chance=0.0).write()))) == {}
-    assert draw_pictures(RunReport.of(History([]))) == {}
+    assert draw_pictures(RunReport.build(History.read(FakeRun(tmp_path, prompts=9, chance=0.0).write()))) == {}
+    assert draw_pictures(RunReport.build(History([]))) == {}
 
 
 def test_a_measure_that_failed_takes_its_picture_alone(report: RunReport) -> None:
@@ -118,7 +118,7 @@ def test_a_measure_that_failed_takes_its_picture_alone(report: RunReport) -> Non
 
 
 def test_foreign_names_are_text(tmp_path: Path) -> None:
-    found = draw_pictures(RunReport.of(History.read(hostile_run.write(tmp_path, trials=3))))
+    found = draw_pictures(RunReport.build(History.read(hostile_run.write(tmp_path, trials=3))))
     assert "Faults and targets" in found
     for picture in found.values():
         names = {one.tag for one in fromstring(picture.svg).iter()}

@@ -60,7 +60,7 @@ def test_outcomes_are_named_one_by_one_or_with_commas() -> None:
 
 
 def test_the_first_of_the_worst_is_the_one_to_look_at() -> None:
-    nothing = RunReport.of(History([]))
+    nothing = RunReport.build(History([]))
 
     def worst(*found: Outcome) -> str:
         verdicts = {f"p{n}.r1": Verdict(outcome, "") for n, outcome in enumerate(found, 1)}

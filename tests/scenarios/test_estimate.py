@@ -153,7 +153,7 @@ def test_an_estimate_is_told_with_what_is_not_known(
 ) -> None:
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     more = {"real": True, **options}
-    assert [*CostEstimate.of("a", more.pop("trials", 10), sample, **more).lines()] == said
+    assert [*CostEstimate.build("a", more.pop("trials", 10), sample, **more).lines()] == said
 
 
 def test_a_sum_is_not_known_where_one_is_not() -> None:

@@ -209,6 +209,6 @@ def test_more_pairs_are_hopeless_if_all_of_them_could_not_decide() -> None:
 
 def test_a_side_is_the_same_after_json() -> None:
     side = Side(True, "correct", "", 2, 1.5, 10, dollars=None, done=False, met=True, held="lever x", models=("m",))
-    assert Side.of(json.loads(json.dumps(side.plain()))) == side
+    assert Side.build(json.loads(json.dumps(side.plain()))) == side
     with pytest.raises(TypeError):
-        Side.of({**side.plain(), "calls": "2"})
+        Side.build({**side.plain(), "calls": "2"})

@@ -180,7 +180,7 @@ def test_the_risk_grows_with_each_factor() -> None:
 
 def test_before_anything_was_tried_a_read_is_riskiest_where_it_is_wrong_and_an_effect_where_it_is_doubtful() -> None:
     def order(target: str, *faults: str) -> list[str]:
-        cells = [Cell.of(target, fault, {"delay_s": 1.0} if fault == "latency" else {}, "once") for fault in faults]
+        cells = [Cell.build(target, fault, {"delay_s": 1.0} if fault == "latency" else {}, "once") for fault in faults]
         return [cell.fault for cell in sorted(cells, key=lambda cell: -compute_risk(Chances(of()), cell).value)]
 
     assert order("search", "latency", "server_error", "wrong_value") == ["wrong_value", "server_error", "latency"]
@@ -297,6 +297,6 @@ def test_units_are_read(name: str, text: str, value: Any) -> None:
 )  # fmt: skip
 def test_an_experiment_that_cannot_be_is_one_line(given: Mapping[str, Any], said: str) -> None:
     with pytest.raises((ValueError, LookupError)) as error:
-        Design.of(given)
+        Design.build(given)
     assert said in error.value.args[0]
     assert "\n" not in error.value.args[0]

@@ -90,7 +90,7 @@ def test_what_a_trial_made_is_read_from_its_events() -> None:
     )
     sites = [Site("pay", 1), Site("pay", 1, 2), Site("pay", 2), Site("pay", 3)]
     made = [("timed_out", 0, 2.5, "a.py:1"), ("failed", 1, None, "a.py:2"), ("", 2, None, ""), ("", 2, None, "")]
-    assert TrialView.of(told, ["a.py:1", "a.py:2"]) == TrialView(
+    assert TrialView.build(told, ["a.py:1", "a.py:2"]) == TrialView(
         met=("late", "more"),
         made=tuple(
             Made(site, error, effects, after_s, line)

@@ -76,7 +76,7 @@ def test_the_report_and_the_story_tell_what_was_switched_off(tmp_path: Path, typ
         next(run)
     levers.steer(folder, [f"{FAULT}=on"])
     list(run)
-    contents = Contents.of(History.read(folder), where=str(folder))
+    contents = Contents.build(History.read(folder), where=str(folder))
     said = f"'{FAULT}' was switched off while the run went on, in 3 trials, from p1.r2 to p1.r4"
     assert ("info", said) in contents.report.warnings.value
     assert f"  off      switched off while the run went on: {FAULT}\n" in typed.out("show", folder, "--trial", "3")
@@ -95,7 +95,7 @@ def test_the_labs_own_agent_runs_without_it_and_a_replay_says_so(tmp_path: Path)
     with pytest.raises(Unrepeatable, match=r"p1\.r2 was made with faults switched off .*: server_error on weather, so"):
         choose_trials(remembered, ["p1.r2"])
     assert choose_trials(remembered, ["p1.r3"]) == ["p1.r3"]
-    contents = Contents.of(History.read(folder), where=str(folder))
+    contents = Contents.build(History.read(folder), where=str(folder))
     assert [contents.replay(each).split()[1] for each in ("p1.r2", "p1.r3")] == ["show", "replay"]
 
 

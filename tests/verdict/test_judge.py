@@ -528,7 +528,7 @@ def test_an_effect_is_named_by_whom_or_what_it_was_done_to(done: Effect, told: s
 
 
 def test_a_run_can_be_judged_when_anything_was_stated_in_one_of_its_trials() -> None:
-    told = [RunReport.of(history(*events)) for events in ([], [started()], [started(), started(FACT)])]
+    told = [RunReport.build(history(*events)) for events in ([], [started()], [started(), started(FACT)])]
     assert [report.judgeable for report in told] == [False, False, True]
 
 

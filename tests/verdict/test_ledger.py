@@ -108,7 +108,7 @@ def test_an_effect_has_the_content_of_the_twins_and_no_other(
 ) -> None:
     happened = [effect("post", **made)]
     done = list(zip(history(*happened), happened, strict=True))
-    exact = Rules.of(PromptStarted(prompt_index=1, prompt="", exact=True))
+    exact = Rules.build(PromptStarted(prompt_index=1, prompt="", exact=True))
     assert [each.kind for each in compare_effects([wish("post", **right)], done, exact)] == [FindingKind.ALTERED] * (
         not same
     )
@@ -137,7 +137,7 @@ def test_what_the_user_states_may_be_a_part_of_what_is_done_and_what_the_twin_di
 
 def test_the_rules_are_those_that_the_trial_states() -> None:
     stated = PromptStarted(prompt_index=1, prompt="", undoes={"refund": "charge"}, idempotent=["mail"], ordered=True)
-    assert Rules.of(stated) == Rules({"refund": "charge"}, ["mail"], ordered=True)
+    assert Rules.build(stated) == Rules({"refund": "charge"}, ["mail"], ordered=True)
 
 
 def test_of_two_that_were_asked_for_the_later_one_is_taken_back() -> None:

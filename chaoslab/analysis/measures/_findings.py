@@ -51,7 +51,7 @@ class GuardedMeasure(Generic[M]):
 
     def section(self, result: Callable[[M], T]) -> Section[T]:
         """The result for what was taken."""
-        return Section(None, self.unknown) if self.unknown else Section.of(lambda: result(self.measure))
+        return Section(None, self.unknown) if self.unknown else Section.build(lambda: result(self.measure))
 
 
 @dataclass

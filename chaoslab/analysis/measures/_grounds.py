@@ -83,8 +83,8 @@ def summarize_success(
     return Success(
         len(outcomes),
         {name: share for name, share in rates.items() if share is not None},
-        Count.of(standings) + Count(open=lost),
+        Count.build(standings) + Count(open=lost),
         count_judged_by_prompt(standings, prompts),
-        Count.of(done_standings) + Count(open=lost) if judgeable else None,
+        Count.build(done_standings) + Count(open=lost) if judgeable else None,
         rate_judged(done_standings, [prompts[n] for n in judgeable]),
     )

@@ -142,7 +142,7 @@ class Durations:
     def both(self) -> tuple[Quantiles, Quantiles]:
         """Those without a fault and with one. A fault's own count too: the caller waits for an answer, or for the end
         of a call, whether or not the target is asked. To be read after the last one."""
-        return self.calm, Quantiles.of(self.met, self.held)
+        return self.calm, Quantiles.build(self.met, self.held)
 
 
 KEPT = 100_000
@@ -200,12 +200,12 @@ class Attempts:
     @cached_property
     def calm(self) -> Quantiles:
         """The durations of the attempts at all targets that met no fault."""
-        return Quantiles.of(*(durations.calm for durations in self.by_target.values()))
+        return Quantiles.build(*(durations.calm for durations in self.by_target.values()))
 
     @cached_property
     def timed(self) -> Quantiles:
         """The durations of the attempts at all targets that are the targets' own, with a fault or without one."""
-        return Quantiles.of(
+        return Quantiles.build(
             *(quantiles for durations in self.by_target.values() for quantiles in (durations.calm, durations.met))
         )
 

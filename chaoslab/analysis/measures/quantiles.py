@@ -19,7 +19,7 @@ class Quantiles:
         self.add([*values])
 
     @classmethod
-    def of(cls, *others: Quantiles) -> Quantiles:
+    def build(cls, *others: Quantiles) -> Quantiles:
         """Those of all values of some others."""
         merged = cls()
         for quantiles in others:

@@ -90,7 +90,7 @@ def compute_recovery_quality(history: History, verdicts: Mapping[str, Verdict]) 
     recovered = RecoveredTrials()
     recovered.take(history, verdicts)
     return recovered.result(
-        TrialTable.of(history, {trial: str(verdict.outcome) for trial, verdict in verdicts.items()})
+        TrialTable.build(history, {trial: str(verdict.outcome) for trial, verdict in verdicts.items()})
     )
 
 

@@ -74,7 +74,7 @@ class Reliability:
 def compute_reliability(trials: TrialTable, standings: Standings, recovered: Recovery | None) -> Reliability | None:
     """The reliability over these trials. `recovered`: None if it is not known."""
     trial_standings = standings.of_all(trials.keys, [trial.outcome for trial in trials.rows])
-    count = Count.of(trial_standings)
+    count = Count.build(trial_standings)
     judged = [
         (trial, standing is Standing.WELL)
         for trial, standing in zip(trials.rows, trial_standings, strict=True)

@@ -124,7 +124,7 @@ class RunReport:
 
     @classmethod
     @no_garbage()
-    def of(cls, history: History) -> RunReport:
+    def build(cls, history: History) -> RunReport:
         """The report on a run's history."""
         findings = Findings()
         findings.take(history)
@@ -142,7 +142,7 @@ class RunReport:
                 findings.take(history)
         except Unordered:
             # Where trials go side by side there is no cut between them, so the history is taken as a whole.
-            return cls.of(History.read(folder))
+            return cls.build(History.read(folder))
         return cls._of(findings, stream.notes, stream.rulings)
 
     @classmethod
@@ -174,8 +174,8 @@ class RunReport:
             # a cut log has witnesses of trials that it lacks
             met={trial: len(faults_met) for trial, faults_met in findings.met.items() if trial in findings.verdicts},
             figures=rows.section(lambda trials: trials),
-            grounds=Section.of(lambda: summarize_grounds(findings.verdicts.values())),
-            success=Section.of(
+            grounds=Section.build(lambda: summarize_grounds(findings.verdicts.values())),
+            success=Section.build(
                 lambda: summarize_success(
                     [*findings.verdicts.values()],
                     [*trial_standings.values()],
@@ -194,10 +194,10 @@ class RunReport:
             recovery=recovery,
             calls=findings.calls.section(lambda measure: measure),
             attempts=attempts,
-            streamed=Section.of(lambda: summarize_streams(attempts.value)),
+            streamed=Section.build(lambda: summarize_streams(attempts.value)),
             usage=findings.usage.section(lambda measure: measure.result()),
             budgets=findings.budgets.section(lambda measure: measure.result(setting=not findings.of_functions)),
-            warnings=Section.of(lambda: findings.warnings),
+            warnings=Section.build(lambda: findings.warnings),
             throughput=findings.throughput.section(lambda measure: measure.result()),
             errors=findings.errors.section(lambda measure: measure.result()),
             amplification=findings.amplification.section(lambda measure: measure.result()),

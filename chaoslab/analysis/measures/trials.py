@@ -93,7 +93,7 @@ class TrialTable:
     _alike: dict[Hashable, TrialFigures] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
-    def of(cls, history: History, outcomes: Mapping[str, str]) -> TrialTable:
+    def build(cls, history: History, outcomes: Mapping[str, str]) -> TrialTable:
         """The trials of a whole run."""
         table = cls()
         table.take(history, outcomes)

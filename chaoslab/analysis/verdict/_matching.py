@@ -39,7 +39,7 @@ class Rules:
     spans: tuple[Span, Span] | None = None
 
     @classmethod
-    def of(cls, started: PromptStarted) -> Rules:
+    def build(cls, started: PromptStarted) -> Rules:
         """Those of a trial."""
         if not (started.undoes or started.idempotent or started.ordered):
             return _AS_TWIN if started.exact else NO_RULES

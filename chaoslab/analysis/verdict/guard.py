@@ -40,7 +40,7 @@ class Section(Generic[T_]):
     unknown: str = ""
 
     @classmethod
-    def of(cls, measure: Callable[[], T_]) -> Section[T_]:
+    def build(cls, measure: Callable[[], T_]) -> Section[T_]:
         """The result of the measure; unknown if it raises."""
         return run_guarded(lambda: Section(measure()), lambda reason: Section(None, reason))
 

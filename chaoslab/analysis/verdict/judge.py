@@ -109,7 +109,7 @@ def _judge(trial_events: TrialEvents, history: History) -> Verdict:
     _, started = trial_events.of(events.PromptStarted)[0]
     finished = trial_events.first(events.PromptFinished)
     effects = find_distinct_effects(trial_events.of(events.Effect))
-    rules, findings = ledger.Rules.of(started), list[Finding]()
+    rules, findings = ledger.Rules.build(started), list[Finding]()
     if started.stated and started.effects is not None:
         findings = ledger.compare_effects(started.effects, effects, rules)
         # Only where they differ: most effects are equal as they are, and to look for moments in them takes time.

@@ -53,7 +53,7 @@ class Count:
     open: int = 0
 
     @classmethod
-    def of(cls, standings: Iterable[Standing]) -> "Count":
+    def build(cls, standings: Iterable[Standing]) -> "Count":
         """The count of these standings."""
         numbers = Counter(standings)
         return cls(numbers[Standing.WELL], numbers[Standing.BAD], numbers[Standing.OPEN])

@@ -96,7 +96,7 @@ def overlay(runs: Frames) -> dict[str, Figure]:
         pictures[f"time_vs_{axis.name.lower()}"] = lambda: draw_time_against(series, axis, runs.trials)
         both = find_varied_settings(run_rows)
         if len(both) == 2 and len(group_lines(run_rows, *both)) == 1:
-            pictures["heat_map"] = partial(draw_heat_map, run_rows, axis, Axis.of(both[1], run_rows))
+            pictures["heat_map"] = partial(draw_heat_map, run_rows, axis, Axis.build(both[1], run_rows))
     if of_levels(run_rows):
         pictures["pass_rate_vs_level"] = lambda: draw_pass_rate(
             [pool_levels(line.label, line.runs) for line in group_lines(run_rows, of_levels=True)],

@@ -47,7 +47,7 @@ class Axis:
     """The levels stand at even distances, each with its own text."""
 
     @classmethod
-    def of(cls, name: str, runs: Sequence[Run]) -> Self:
+    def build(cls, name: str, runs: Sequence[Run]) -> Self:
         """The axis of runs that all state this setting."""
         values = list(dict.fromkeys(level_in(run, name) for run in runs))
         numbers = {text: number for text in values if (number := _parse_number(text)) is not None}
@@ -146,7 +146,7 @@ def axis_of(runs: Sequence[Run]) -> Axis | None:
     name = next(iter(find_varied_settings(runs)), AXIS)
     if not all(has_setting(run, name) for run in runs):
         return None
-    return Axis.of(name, runs)
+    return Axis.build(name, runs)
 
 
 def settings_text(run: Run, axes: Collection[str]) -> dict[str, str]:

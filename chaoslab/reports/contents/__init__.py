@@ -48,18 +48,18 @@ class Contents:
     program: str = field(default_factory=settings.program)
 
     @classmethod
-    def of(cls, source: History | Path, *, where: str, report: RunReport | None = None) -> Contents:
+    def build(cls, source: History | Path, *, where: str, report: RunReport | None = None) -> Contents:
         """The contents of the report on a run: on its history, or on the run in a folder. `report`: its report, if it
         was made before. Raises FileNotFoundError, OSError: as `RunReport.read`."""
         if report is None:
-            report = RunReport.of(source) if isinstance(source, History) else RunReport.read(source)
+            report = RunReport.build(source) if isinstance(source, History) else RunReport.read(source)
         return cls(source, report, line(where, NAME))
 
     @classmethod
     def read(cls, name: str, *, where: str, logs: Path = LOGS) -> Contents:
         """The same, of a run by its name. Raises LookupError: as `places.read`."""
         report, source = read_report(name, logs=logs)
-        return cls.of(source, where=where, report=report)
+        return cls.build(source, where=where, report=report)
 
     @cached_property
     def headline(self) -> Headline:

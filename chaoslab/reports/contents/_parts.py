@@ -89,12 +89,12 @@ def _reliability_items(report: RunReport) -> Iterator[Figure | Table]:
     ruled = report.rulings is not None
     criterion = "passed the scenario" if ruled else "were correct, or honest about what could not be done"
     after_fault = "" if reliability.handled is None else f"; {rate_text(reliability.handled)} of those that met a fault"
-    yield Figure.of(
+    yield Figure.build(
         "ended well",
         f"{rate_text(reliability.available)} of the judged trials {criterion}{after_fault}.",
         reliability.available,
     )
-    yield Figure.of("ended well after a fault", "", reliability.handled, unit="share")
+    yield Figure.build("ended well after a fault", "", reliability.handled, unit="share")
     nines = f" ({count(reliability.nines, 'nine')})" if reliability.nines else ""
     several = reliability.available.prompts > 1
     population = (
@@ -106,8 +106,8 @@ def _reliability_items(report: RunReport) -> Iterator[Figure | Table]:
     )
     proven += f"{_format_share(1 - 10.0 ** -(reliability.nines + 1))} takes {reliability.next_needs:,} "
     proven += f"{'prompts' if several else 'trials'} without a bad one."
-    yield Figure.of("proven share", proven, reliability.proven, unit="share", n=reliability.available.total)
-    yield Figure.of("nines", "", reliability.nines, n=reliability.available.total)
+    yield Figure.build("proven share", proven, reliability.proven, unit="share", n=reliability.available.total)
+    yield Figure.build("nines", "", reliability.nines, n=reliability.available.total)
     sentence = ""
     # 0 seconds of virtual time: a rate over no time has no meaning.
     if not reliability.busy_s:
@@ -130,7 +130,7 @@ def _reliability_items(report: RunReport) -> Iterator[Figure | Table]:
         unit="s",
         n=reliability.available.total,
     )
-    yield Figure.of(
+    yield Figure.build(
         "score", f"Score {reliability.score:.2f}, from 0 to 1.", reliability.score, n=reliability.available.total
     )
     criterion_short = "pass the scenario" if ruled else "be correct or honest"
@@ -164,11 +164,11 @@ def _recovery_items(report: RunReport) -> Iterator[Figure | Table]:
                 f"and repaired "
             )
             mean += f"{duration(overall.since_notice_s, 2)} later"
-        yield Figure.of("time to recovery", f"{mean}.", overall.mean_s, interval, unit="s", n=overall.recovered)
-        yield Figure.of("time to notice", "", overall.detected_s, unit="s")
-        yield Figure.of("time to repair", "", overall.since_notice_s, unit="s")
-    yield Figure.of("median time to recovery", _describe_unrecovered(overall), overall.median, unit="s", n=overall.n)
-    yield Figure.of(
+        yield Figure.build("time to recovery", f"{mean}.", overall.mean_s, interval, unit="s", n=overall.recovered)
+        yield Figure.build("time to notice", "", overall.detected_s, unit="s")
+        yield Figure.build("time to repair", "", overall.since_notice_s, unit="s")
+    yield Figure.build("median time to recovery", _describe_unrecovered(overall), overall.median, unit="s", n=overall.n)
+    yield Figure.build(
         "mean time to recovery within the observed time", "", overall.restricted_mean, unit="s", n=overall.n
     )
     caption = "Time to recovery (mean = detect + repair, but for late answers), worst first"
@@ -208,7 +208,7 @@ def _quality_items(report: RunReport) -> Iterator[Figure | Table]:
         sentence = (
             f"Quality of recovery over {count(quality.n, 'trial')} that met a fault: {quality.quality:.2f}{spread}, "
         )
-        yield Figure.of(
+        yield Figure.build(
             "quality of recovery", f"{sentence}{quality.grade}.", quality.quality, quality.interval, n=quality.n
         )
         yield _build_table("quality", "Quality of recovery, from 0 to 1", report, detail=True)

@@ -35,7 +35,7 @@ class Figure(NamedTuple):
     prompts: int | None = None
 
     @classmethod
-    def of(
+    def build(
         cls, name: str, said: str, source: Rate | Estimate | float | None, interval: Interval | None = None,
         *, unit: str = "", n: int | None = None,
     ) -> "Figure":  # fmt: skip

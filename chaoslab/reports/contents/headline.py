@@ -267,7 +267,7 @@ def _count_figure(name: str, standing_count: Count, share_rate: Rate | None, des
     """A count with its interval, and the open ones beside it."""
     share_text = f" ({format_share(share_rate)})" if share_rate is not None else ""
     still_open = f"; {standing_count.open} open" if standing_count.open else ""
-    return Figure.of(
+    return Figure.build(
         name,
         f"{standing_count.well} of {standing_count.judged} judged trials {description}{share_text}{still_open}",
         share_rate,

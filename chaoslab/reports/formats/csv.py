@@ -21,7 +21,7 @@ def files(contents: Contents) -> dict[str, str]:
     from chaoslab.reports.frames import Frames
 
     run = Frames(contents.history, contents.report)
-    tables = {name: Section.of(partial(run.columns, name)) for name in COLUMNS}
+    tables = {name: Section.build(partial(run.columns, name)) for name in COLUMNS}
     return {f"{name}.csv": _render_table(table.value.values) for name, table in tables.items() if not table.unknown}
 
 

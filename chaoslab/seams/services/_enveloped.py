@@ -98,7 +98,7 @@ class Enveloped(Served):
 
     def with_value(self, value: Any) -> Reply:
         message, schema, answer = self.__dict__["_of"]
-        changed = Served.of(self.with_text(json.dumps(answer.put(value), ensure_ascii=False)))
+        changed = Served.build(self.with_text(json.dumps(answer.put(value), ensure_ascii=False)))
         return unwrap_served(changed, message, schema)
 
     def in_form(self, value: Any) -> Reply:

@@ -162,7 +162,7 @@ class Served(Reply):
         return Served(self.status, set_length(self.fields, body), body)
 
     @classmethod
-    def of(cls, reply: Reply) -> "Served":
+    def build(cls, reply: Reply) -> "Served":
         """A story's reply in this form."""
         if isinstance(reply, cls):
             return reply

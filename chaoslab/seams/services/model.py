@@ -122,7 +122,7 @@ class ModelRequest:
         """The request as the model gets it."""
 
     @classmethod
-    def of(cls, host: ModelHost | None, request: HttpRequest) -> "ModelRequest | None":
+    def build(cls, host: ModelHost | None, request: HttpRequest) -> "ModelRequest | None":
         """The request; None if it is no chat."""
         chat_format = host.format_of(request.path) if host is not None and request.method == "POST" else None
         return None if host is None or chat_format is None else cls(host, chat_format, request)

@@ -255,7 +255,7 @@ class ServiceAttempt(Attempt):
             wanted_call.message,
         )
         host = wanted_call.host
-        self.of_model, self.chat = host is not None, ModelRequest.of(host, request)
+        self.of_model, self.chat = host is not None, ModelRequest.build(host, request)
         self.over = self.acted = False
         self.waited_s: float | None = None
         self._watch: Take | None = None
@@ -411,7 +411,7 @@ class ServiceAttempt(Attempt):
             fields = [(name, value) for name, value in unchanged if name.lower() not in LENGTHS]
             events = make_cutter(reply.status, fields)
             return [(str(reply.status), [*fields, *last])], _Through(self, reply.stream, reply.pipes, events)
-        self.reply = Served.of(reply)
+        self.reply = Served.build(reply)
         # Kept whole, since `ended` compares what the client got with it.
         return [(str(reply.status), [*self.reply.fields, *last])], Iterated(iter((self.reply.raw,)))
 

@@ -35,7 +35,7 @@ class Cell:
     dose: float | None = None
 
     @classmethod
-    def of(cls, target: str, fault: str, params: Mapping[str, Any], how: str = ONCE) -> "Cell":
+    def build(cls, target: str, fault: str, params: Mapping[str, Any], how: str = ONCE) -> "Cell":
         """The cell of a fault that was drawn with these parameters, defaults included."""
         dosed, defaults = _dose_and_defaults(fault)
         value = params.get(dosed, defaults.get(dosed))

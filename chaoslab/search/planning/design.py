@@ -47,7 +47,7 @@ class Design:
         object.__setattr__(self, "limits", _freeze(self.limits))
 
     @classmethod
-    def of(cls, given: "Design | Cell | Mapping[str, Any]") -> "Design":
+    def build(cls, given: "Design | Cell | Mapping[str, Any]") -> "Design":
         """The design of a mapping with the fields' names; its texts may have units: "5m", "0.2s", "10%". Raises
         ValueError, LookupError: a field, a fault, a parameter or a value that there is none of; one line."""
         if isinstance(given, Cell):
@@ -64,7 +64,7 @@ class Design:
             if not isinstance(params, Mapping):
                 raise ValueError(f"params is {show_value(params)}: it should be names with values")
             data["params"] = {str(key): parse_number(f"params.{key}", value) for key, value in params.items()}
-            read = Limits.of(limits)
+            read = Limits.build(limits)
             data["limits"] = {key: getattr(read, key) for key in limits}
             if data.get("deadline_s") is not None:
                 data["deadline_s"] = parse_number("deadline_s", data["deadline_s"])
@@ -83,11 +83,11 @@ class Design:
     @property
     def within(self) -> Limits:
         """The limits of its run."""
-        return Limits.of(self.limits)
+        return Limits.build(self.limits)
 
     @property
     def cell(self) -> Cell:
-        return Cell.of(self.target, self.fault, self.params, self.how or ONCE)
+        return Cell.build(self.target, self.fault, self.params, self.how or ONCE)
 
 
 def parse_number(name: str, value: Any) -> Any:
@@ -138,8 +138,8 @@ def enhance(
     given: Design | Cell | Mapping[str, Any], evidence: Evidence, *, chances: Chances | None = None
 ) -> Enhanced:
     """A new design with what was missing filled in, and each change with its evidence. What was given is left as it
-    is, and nothing that is stated is changed. Raises ValueError, LookupError: as `Design.of`."""
-    design, changes = Design.of(given), list[DesignChange]()
+    is, and nothing that is stated is changed. Raises ValueError, LookupError: as `Design.build`."""
+    design, changes = Design.build(given), list[DesignChange]()
     chances = chances or Chances(evidence)
     # The dose first, since the deadline and the risk depend on it.
     for fill in (_fill_dose, _fill_deadline, _fill_watch, _fill_kind, _fill_safety):
@@ -215,7 +215,7 @@ def _fill_watch(design: Design, evidence: Evidence, risk: Risk) -> Filled:  # no
 
 def _fill_kind(design: Design, evidence: Evidence, risk: Risk) -> Filled:  # noqa: ARG001
     """A fault that was survived when it came once is tried again as one that stays; else once is enough."""
-    once = evidence.cells.get(Cell.of(design.target, design.fault, design.params).rounded)
+    once = evidence.cells.get(Cell.build(design.target, design.fault, design.params).rounded)
     if once is not None and not once.bad:
         yield "how", ALWAYS, f"once was survived {once.tried} times, so a retry may be what saves it"
     elif once is not None:

@@ -87,7 +87,7 @@ class Collector:
         self._client = httpx.Client(headers=request_headers, timeout=TIMEOUT_S)
 
     @classmethod
-    def of(cls, base: str, environment: Mapping[str, str]) -> "Collector":
+    def build(cls, base: str, environment: Mapping[str, str]) -> "Collector":
         """The collector at an address, with the headers and the service's name of the environment. Raises ValueError:
         the headers cannot be read."""
         return cls(

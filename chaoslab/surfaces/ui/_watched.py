@@ -111,7 +111,7 @@ class _PulledLevers(NamedTuple):
     gateway: bool = False
 
     @classmethod
-    def of(cls, folder: Path) -> "_PulledLevers":
+    def build(cls, folder: Path) -> "_PulledLevers":
         return cls(RunSteering.read(folder), (folder / PAUSED).exists(), (folder / GATEWAY).exists())
 
 
@@ -201,7 +201,7 @@ class WatchedRun:
         if running != self.running:
             self.running, self._version = running, self._version + 1
         # Levers of a run that is over do nothing.
-        if self._pulled != (pulled := _PulledLevers.of(self.folder) if running else _PulledLevers()):
+        if self._pulled != (pulled := _PulledLevers.build(self.folder) if running else _PulledLevers()):
             self._pulled, self._version = pulled, self._version + 1
         self._judge_settled(fresh)
         self._version += bool(records)

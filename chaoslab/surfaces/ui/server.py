@@ -336,7 +336,7 @@ def _load_trial(folder: Path, trial: str) -> Contents:
     history.rulings = Rulings.read(folder)
     if trial not in history.trials:
         raise LookupError(f"there is no trial {line(trial, 100)} in {folder.name}")
-    return Contents.of(history, where=str(folder))
+    return Contents.build(history, where=str(folder))
 
 
 def _render_report(folder: Path) -> str:

@@ -56,7 +56,7 @@ class RunWriter:
 
     def note(self, event: Event) -> None:
         self._log(MAIN).copy(
-            masked([BufferedEvent.of(MAIN, 0.0, None, event)]), began=self._began, after_s=self.seconds
+            masked([BufferedEvent.build(MAIN, 0.0, None, event)]), began=self._began, after_s=self.seconds
         )
 
     def _log(self, writer: str) -> Log:

@@ -41,7 +41,7 @@ class Sock(Fault):
 
 def work(prompt: Any = ASKED, **settings: str) -> LabSpec:
     reader: Any = importlib.import_module("chaoslab.agent.prompts")
-    return lab_runs.spec({**CLEAN, **settings}, [reader.Prompt.of(prompt)])
+    return lab_runs.spec({**CLEAN, **settings}, [reader.Prompt.build(prompt)])
 
 
 def told(one: LabResult) -> tuple[Any, ...]:

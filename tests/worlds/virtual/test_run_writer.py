@@ -32,7 +32,7 @@ def trial(number: int) -> list[BufferedEvent]:
     key = f"p1.r{number}"
 
     def kept(writer: str, t: float, event: Event) -> BufferedEvent:
-        return BufferedEvent.of(writer, t, key, event)
+        return BufferedEvent.build(writer, t, key, event)
 
     return [
         kept("info", 0.25, PromptStarted(prompt_index=1, prompt="Hello?")),

@@ -35,7 +35,7 @@ class _Searched:
     places: Sequence[tuple[Any, str]]
 
     @classmethod
-    def of(cls, name: str, module: ModuleType) -> "_Searched":
+    def build(cls, name: str, module: ModuleType) -> "_Searched":
         names = vars(module)
         # By their own module, so that a class which several import is searched once.
         classes = [class_ for class_ in classes_in(names.values()) if class_.__module__ == name]
@@ -89,7 +89,7 @@ def _find_locks() -> Iterator[tuple[Any, str, Any]]:
             continue
         searched = _searched.get(name)
         if searched is None or not searched.still_is(module):
-            searched = _Searched.of(name, module)
+            searched = _Searched.build(name, module)
             # A module that is being loaded has more names soon.
             if is_installed(name) and not is_loading(module):
                 _searched[name] = searched
