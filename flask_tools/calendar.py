@@ -156,7 +156,7 @@ def _create(ask: ServiceRequest) -> Answer:
     title = ask.body.get("summary", "")
     if not isinstance(title, str) or len(title) > 1024:
         raise _no(400, "Invalid value for: summary", "invalid")
-    start, end = _when(ask, "start"), _when(ask, "end")
+    start, end = _parse_moment(ask, "start"), _parse_moment(ask, "end")
     if end < start:
         raise _no(400, "The specified time range is empty.", "timeRangeEmpty")
     # Google takes an id from the client, in the digits of base32hex.
@@ -171,7 +171,7 @@ def _create(ask: ServiceRequest) -> Answer:
     return Answer(event.resource(ask.now), effect=Done("event_created", content))
 
 
-def _when(ask: ServiceRequest, side: str) -> datetime:
+def _parse_moment(ask: ServiceRequest, side: str) -> datetime:
     given = ask.body.get(side)
     if given is None:
         raise _no(400, f"Missing {side} time.", "required")
@@ -217,7 +217,7 @@ def _list(ask: ServiceRequest) -> Answer:
     )
 
 
-def _known(ask: ServiceRequest) -> _Event:
+def _find_event(ask: ServiceRequest) -> _Event:
     event = _events(ask).get(ask.path["event_id"])
     if event is None:
         raise _no(404, "Not Found")
@@ -225,9 +225,9 @@ def _known(ask: ServiceRequest) -> _Event:
 
 
 def _get(ask: ServiceRequest) -> Answer:
-    return Answer(_known(ask).resource(ask.now))
+    return Answer(_find_event(ask).resource(ask.now))
 
 
 def _delete(ask: ServiceRequest) -> Answer:
-    event = _known(ask)
+    event = _find_event(ask)
     return Answer(None, 204, effect=Done("event_deleted", {"id": event.id, "title": event.title}))

@@ -105,7 +105,7 @@ def warnings() -> tuple[str, ...]:
     return _films().warnings
 
 
-def _whole(ask: ServiceRequest, name: str, default: str) -> int:
+def _parse_number(ask: ServiceRequest, name: str, default: str) -> int:
     text = ask.query.get(name, default)
     if not re.fullmatch(r"[0-9]{1,6}", text):
         raise Refusal(400, wording(400, f"Invalid parameters: {name} must be a whole number."))
@@ -137,11 +137,11 @@ def _search(ask: ServiceRequest) -> Answer:
     query = ask.query.get("query", "")
     if not query.strip():
         raise Refusal(400, wording(400, "Invalid parameters: query must be provided."))
-    page = _whole(ask, "page", "1")
+    page = _parse_number(ask, "page", "1")
     if not 1 <= page <= PAGES_MAX:
         # Code 22 is TMDB's for pages.
         raise Refusal(400, wording(400, "Invalid page: Pages start at 1 and max at 500.", code=22))
-    year = _whole(ask, "year", "0")
+    year = _parse_number(ask, "year", "0")
     plain = _plain(query)
     found = []
     for number, film in enumerate(_films().films, 1):

@@ -149,7 +149,7 @@ pieces = {
 @st.composite
 def injections(draw: st.DrawFn, name: str) -> Injection:
     chosen = draw(st.lists(st.sampled_from(sorted(pieces)), max_size=3, unique=True))
-    given = {key: triggers.of(key, draw(pieces[key])).plain for key in chosen}
+    given = {key: triggers.parse_trigger(key, draw(pieces[key])).plain for key in chosen}
     if given.get("persistence") == "once":
         given.pop("max_times", None)
     if "between_turns" in given and given.get("on_turn") == [1]:

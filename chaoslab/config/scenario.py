@@ -166,7 +166,9 @@ def _read_triggers(setting: str, text: str) -> tuple[tuple[int, ...], dict[str, 
     if "chance" in parsed:
         raise SettingError(f"{setting} has a chance: state it in {setting.removesuffix('TRIGGERS')}PROB")
     try:
-        plain = {name: triggers.of(name, value, where=f" in {setting}").plain for name, value in parsed.items()}
+        plain = {
+            name: triggers.parse_trigger(name, value, where=f" in {setting}").plain for name, value in parsed.items()
+        }
     except (LookupError, ValueError) as error:
         # A ValueError's words have the setting already, by `where`; those of an unknown name have not.
         raise SettingError(f"{setting}: {error.args[0]}" if isinstance(error, LookupError) else error.args[0]) from None

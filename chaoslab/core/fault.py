@@ -211,7 +211,7 @@ def load(name: str) -> type[Fault]:
     return cast(type[Fault], class_)
 
 
-def stated(fault: Fault) -> tuple[str, dict[str, Any]]:
+def register_given_fault(fault: Fault) -> tuple[str, dict[str, Any]]:
     """The name and the parameters of a fault that is given as an object. A class that no package registers is known by
     its name from now on: `LateReply` is the fault "late_reply". Raises BrokenPlugin: it is no fault. ValueError:
     another fault has its name."""

@@ -17,7 +17,7 @@ from chaoslab.base.jsonable import show_value
 from chaoslab.base.parsers import SECONDS_MAX
 from chaoslab.base.registry import did_you_mean, names
 from chaoslab.core import triggers
-from chaoslab.core.fault import GROUP, Fault, load, stated, trait
+from chaoslab.core.fault import GROUP, Fault, load, register_given_fault, trait
 from chaoslab.core.machine import TARGETS
 from chaoslab.core.plan import Choice, Injection, check_cascades
 
@@ -154,7 +154,7 @@ def inject(
             )
         if params:
             raise TypeError(f"{type(fault).__name__}(…) has its parameters already, and {next(iter(params))} is given")
-        fault, params = stated(fault)
+        fault, params = register_given_fault(fault)
     parameters = {f.name: f for f in fields(load(fault))}
     trigger_arguments = {
         "attempts": attempts, "every": every, "after_calls": after_calls, "max_times": max_times, "on_turn": on_turn,
@@ -188,9 +188,9 @@ def inject(
     if name and not name.isprintable():
         raise ValueError(f"name of {fault} on {targets[0]} is {show_value(name)}: it should be a text of one line")
     name, suffix = name or f"{fault} on {', '.join(targets)}", f" of {fault} on {targets[0]}"
-    numbers = triggers.of("calls", calls, where=suffix).value if calls != () else ()
-    rolled = triggers.of("chance", chance, where=suffix).value
-    checked = {key: triggers.of(key, value, where=suffix).plain for key, value in trigger_values.items()}
+    numbers = triggers.parse_trigger("calls", calls, where=suffix).value if calls != () else ()
+    rolled = triggers.parse_trigger("chance", chance, where=suffix).value
+    checked = {key: triggers.parse_trigger(key, value, where=suffix).plain for key, value in trigger_values.items()}
     injection = Injection(name, (Choice(fault, 1.0, params),), targets, rolled, numbers, checked)
     injection.check()
     return injection

@@ -143,7 +143,7 @@ class Injection:
         values = {**({"calls": self.calls} if self.calls else {}), **self.triggers}
         if self.chance != 1:
             values["chance"] = self.chance
-        return {name: triggers.of(name, value, where=f" of '{self.name}'") for name, value in values.items()}
+        return {name: triggers.parse_trigger(name, value, where=f" of '{self.name}'") for name, value in values.items()}
 
     @cached_property
     def _lasting(self) -> Persistence | None:

@@ -69,7 +69,7 @@ def names() -> tuple[str, ...]:
     return registry.names(GROUP)
 
 
-def of(name: str, value: Any, *, where: str = "") -> Trigger:
+def parse_trigger(name: str, value: Any, *, where: str = "") -> Trigger:
     """The trigger of that name with this value. `where` stands behind the name in an error, as in " of latency". Raises
     LookupError: no such trigger. ValueError: it takes no such value."""
     kind = load(name)

@@ -84,7 +84,7 @@ def order_trials(report: RunReport) -> list[str]:
     which they began. Where a scenario ruled on them, those that failed come first."""
     ruled = report.rulings.by_trial if report.rulings is not None else {}
 
-    def place(trial: str) -> tuple[bool, int, bool, int]:
+    def rank_trial(trial: str) -> tuple[bool, int, bool, int]:
         passed, fault_count = (
             trial not in ruled or report.standings[trial] is not Standing.BAD,
             report.met.get(trial, 0),
@@ -92,7 +92,7 @@ def order_trials(report: RunReport) -> list[str]:
         # One fault first: what met several has several causes.
         return passed, SEVERITY.index(report.verdicts[trial].outcome), not fault_count, fault_count
 
-    return sorted(report.trials, key=place)
+    return sorted(report.trials, key=rank_trial)
 
 
 def is_poor(report: RunReport, trial: str) -> bool:
@@ -108,7 +108,7 @@ def build_rows(report: RunReport, trials: Iterable[str], stories: History | None
     # Many trials have the same prompt and reason, and making a text safe takes time.
     texts: dict[tuple[str, int], str] = {}
 
-    def shown(text: str, length_max: int) -> str:
+    def shorten(text: str, length_max: int) -> str:
         if (text, length_max) not in texts:
             texts[text, length_max] = make_visible(text, length_max)
         return texts[text, length_max]
@@ -117,18 +117,18 @@ def build_rows(report: RunReport, trials: Iterable[str], stories: History | None
         verdict, trial_figures = report.verdicts[trial], figures.get(trial, TrialFigures())
         return TrialRow(
             trial=trial,
-            prompt=shown(trial_figures.prompt[1] if trial_figures.prompt else "", PROMPT),
+            prompt=shorten(trial_figures.prompt[1] if trial_figures.prompt else "", PROMPT),
             outcome=verdict.outcome,
             world=verdict.world,
             said=verdict.said,
             basis=verdict.basis,
-            hint=shown(verdict.hint, WHY),
+            hint=shorten(verdict.hint, WHY),
             standing=report.standings[trial],
             ruling=_sanitize_ruling(report.rulings.by_trial.get(trial) if report.rulings else None),
-            why=shown(verdict.why, WHY),
-            harm=tuple(shown(text, WHY) for text in verdict.harm),
+            why=shorten(verdict.why, WHY),
+            harm=tuple(shorten(text, WHY) for text in verdict.harm),
             evidence=tuple(
-                FindingRow(str(finding.kind), shown(finding.text, WHY), list_log_lines(finding.lines))
+                FindingRow(str(finding.kind), shorten(finding.text, WHY), list_log_lines(finding.lines))
                 for finding in verdict.evidence
             ),
             # Each answer is another text: kept, all of them would be held twice.
@@ -137,7 +137,7 @@ def build_rows(report: RunReport, trials: Iterable[str], stories: History | None
             calls=trial_figures.attempts,
             failed=trial_figures.failed,
             retries=trial_figures.retries,
-            met=tuple((shown(fault, PROMPT), shown(target, PROMPT)) for (fault, target), _ in trial_figures.met),
+            met=tuple((shorten(fault, PROMPT), shorten(target, PROMPT)) for (fault, target), _ in trial_figures.met),
         )
 
     return tuple(map(row, trials))

@@ -164,12 +164,12 @@ class RuleEvidence:
                     (near_count, Advice(observation, remedy, size, self.trials(shown_cases), of_harm=of_harm))
                 )
 
-        def place(candidate: tuple[int, Advice]) -> tuple[float, int, int, float]:
+        def rank_candidate(candidate: tuple[int, Advice]) -> tuple[float, int, int, float]:
             near, size = candidate[0], candidate[1].size
             # Rounded, so that the last digit of a float decides no order.
             return -round(size.count - usual_share * size.total, 6), -size.count, -near, -size.value
 
-        return [best for _, best in sorted(candidates, key=place)[:1]]
+        return [best for _, best in sorted(candidates, key=rank_candidate)[:1]]
 
 
 def collect_advice(report: RunReport, order: Sequence[str]) -> tuple[Advice, ...]:
@@ -188,10 +188,10 @@ def collect_advice(report: RunReport, order: Sequence[str]) -> tuple[Advice, ...
         # Rounded, so that the last digit of a float decides no order.
         return round(len(trials.intersection(item.trials)) - len(trials) / max(1, len(order)) * len(item.trials), 6)
 
-    def place(item: Advice) -> tuple[bool, bool, float, float, int]:
+    def rank_item(item: Advice) -> tuple[bool, bool, float, float, int]:
         return item.of_run, not item.of_harm, -max(0.0, beyond(harmed, item)), -beyond(bad, item), -item.size.count
 
-    return tuple(sorted(items, key=place))
+    return tuple(sorted(items, key=rank_item))
 
 
 @cache
