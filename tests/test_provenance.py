@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from chaoslab.record.provenance import ABSENT, OTHERS, OWN, changed, changes, code, digest_changes, revision
+from chaoslab.record import provenance
+from chaoslab.record.provenance import ABSENT, OTHERS, OWN, changed, changes, code, revision
 from chaoslab.record.runs import Run, revision_of
 
 
@@ -68,7 +69,13 @@ def test_a_run_keeps_the_commit_that_is_checked_out(
     assert revision_of(made.folder) == expected
 
 
+def forget_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ask Git each time, as a process of its own does. The cache itself stays, since virtual time may not ask."""
+    monkeypatch.setattr(provenance, "digest_changes", provenance.digest_changes.__wrapped__)
+
+
 def test_what_is_changed_and_not_committed_is_told_by_a_digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    forget_changes(monkeypatch)
     monkeypatch.chdir(tmp_path)
     assert changes() == ""
     agent, helper = Path("agent.py"), Path("helper.py")
@@ -77,12 +84,10 @@ def test_what_is_changed_and_not_committed_is_told_by_a_digest(tmp_path: Path, m
     git = ["git", "-c", "user.name=n", "-c", "user.email=n@x.test"]
     for words in (["init", "--quiet"], ["add", "."], ["commit", "--quiet", "--message", "first"]):
         subprocess.run([*git, *words], check=True)
-    digest_changes.cache_clear()
     assert changes() == ""
     found = set()
     for text in ("A = 2\n", "A = 3\n"):
         helper.write_text(text)
-        digest_changes.cache_clear()  # as in a process of its own
         found.add(changes())
         made = Run.create(tmp_path / f"logs{text[4]}", now="2026-06-01T09:00:00Z", name="v1-any")
         assert revision_of(made.folder, "changed") in found
@@ -94,6 +99,7 @@ def test_what_is_changed_and_not_committed_is_told_by_a_digest(tmp_path: Path, m
 def test_a_new_python_file_is_a_change_and_a_new_report_is_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    forget_changes(monkeypatch)
     monkeypatch.chdir(tmp_path)
     git = ["git", "-c", "user.name=n", "-c", "user.email=n@x.test"]
     for words in (["init", "--quiet"], ["commit", "--quiet", "--allow-empty", "--message", "first"]):
@@ -101,7 +107,6 @@ def test_a_new_python_file_is_a_change_and_a_new_report_is_none(
     digests = []
     for name, text in (("report.html", "x"), ("new.py", "A = 1\n"), ("new.py", "A = 2\n"), (".gitignore", "new.py\n")):
         Path(name).write_text(text)
-        digest_changes.cache_clear()  # as in a process of its own
         digests.append(changes())
     assert digests[0] == digests[3] == ""
     assert len({*digests}) == 3

@@ -4,5 +4,5 @@ and commands."""
 READ, WRITE, DELETE, MOVE = "files.read", "files.write", "files.delete", "files.move"
 COMMANDS = "commands"
 TARGETS = (READ, WRITE, DELETE, MOVE, COMMANDS)
-FIRST, LATEST = "first", "latest"
+FIRST, LATEST = "first", "present"
 """The version of a file that is read: as it was when the trial began, or changed since."""

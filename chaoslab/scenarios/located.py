@@ -156,7 +156,7 @@ def _check_bounds(located: Located) -> Located:
         count += 1
         if count > VALUES_MAX:
             raise located.error(path, f"it has more than {VALUES_MAX} values")
-        if len(path) > DEPTH_MAX:
+        if len(path) + isinstance(value, dict | list) > DEPTH_MAX:
             raise located.error(path, f"it is nested more than {DEPTH_MAX} deep")
         if isinstance(value, dict):
             return {key: convert(item, (*path, key)) for key, item in value.items()}

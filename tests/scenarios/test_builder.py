@@ -55,6 +55,7 @@ OPTIONAL: dict[str, st.SearchStrategy[Any]] = {
     "calls_max": st.integers(1, 100), "judge": st.just("model") | dotted,
     "says": st.just({"refund": {"done": "refunded", "undone": "could not"}}) | dotted, "anyway": st.booleans(),
     "undoes": st.just({"refund": "charge"}), "resume_with": dotted, "wishes": st.integers(1, 9),
+    "files": st.just("work"),
     "idempotent": st.just(["refund"]), "ordered": st.booleans(),
     "secret_names": st.just(["x-shop-pass", "-csrf"]),
     "limits": st.just([{"share": "10%", "faults": 5}]),
@@ -149,7 +150,7 @@ def said(data: dict[str, Any]) -> Any:
     }
     by_key |= {"chaos_level", "families", "isolate", "elsewhere", "calls_max", "model_calls_max", "now", "order"}
     by_key |= {"says", "anyway", "undoes", "idempotent", "ordered", "real_limit", "settle", "memory_mb"}
-    by_key |= {"secret_names", "explore", "found", "folder", "limits", "wishes"}
+    by_key |= {"secret_names", "explore", "found", "folder", "limits", "wishes", "files"}
     return made.set(**{key: value for key, value in data.items() if key in by_key})
 
 
