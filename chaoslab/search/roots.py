@@ -239,7 +239,7 @@ def rank(tried: Tried) -> tuple[Any, ...]:
 def group_by_root(groups: Sequence[Sequence[Tried]]) -> list[list[Tried]]:
     """The failures by root cause, each with that first which shows it best. One that holds a smaller one which is as
     bad shows nothing new, and counts there."""
-    groups_by_root: dict[Root, list[Tried]] = {}
+    rooted_trials: list[tuple[Root, Tried]] = []
     kept_trials: list[Tried] = []
     # The smallest first, so that a larger one that holds it is known as such.
     for trial in sorted(chain.from_iterable(groups), key=lambda trial: (trial.variation.size, rank(trial))):
@@ -251,5 +251,12 @@ def group_by_root(groups: Sequence[Sequence[Tried]]) -> list[list[Tried]]:
         root = next(smaller, trial).root
         assert root is not None  # it failed
         kept_trials.append(trial)
-        groups_by_root.setdefault(key_of(root), []).append(trial)
+        rooted_trials.append((root, trial))
+    # What the agent does twice by itself and what arrives twice is one effect, and one key for it mends both.
+    repeats = {root.operation: root for root, _ in rooted_trials if root.symptom == "repeats"}
+    groups_by_root: dict[Root, list[Tried]] = {}
+    for root, trial in rooted_trials:
+        is_delivered_twice = root.symptom == "delivered twice"
+        key = repeats.get(root.operation, root) if is_delivered_twice else root
+        groups_by_root.setdefault(key_of(key), []).append(trial)
     return sorted((sorted(trial, key=rank) for trial in groups_by_root.values()), key=lambda group: rank(group[0]))
