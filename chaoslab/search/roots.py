@@ -259,4 +259,9 @@ def group_by_root(groups: Sequence[Sequence[Tried]]) -> list[list[Tried]]:
         is_delivered_twice = root.symptom == "delivered twice"
         key = repeats.get(root.operation, root) if is_delivered_twice else root
         groups_by_root.setdefault(key_of(key), []).append(trial)
-    return sorted((sorted(trial, key=rank) for trial in groups_by_root.values()), key=lambda group: rank(group[0]))
+    return sorted((sorted(group, key=_rank_in_group) for group in groups_by_root.values()), key=lambda g: rank(g[0]))
+
+
+def _rank_in_group(tried: Tried) -> tuple[Any, ...]:
+    # The agent's own repetition is shown, which has a line, also where it needs more faults.
+    return tried.root is not None and tried.root.symptom == "delivered twice", *rank(tried)

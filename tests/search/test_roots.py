@@ -90,6 +90,30 @@ def test_each_planted_bug_is_one_cause_at_its_line_and_the_worst_comes_first() -
     assert len(found) <= 6  # and replies that nothing checks, errors that nothing catches, and writes without a key
 
 
+def repeats_late(prompt: str) -> str:  # noqa: ARG001
+    """Repeats only after two failures, so one fault shows that a redelivery is done twice, and two that it repeats."""
+    for attempt in range(3):
+        try:
+            refund(17, 30)
+            break
+        except TimeoutError:
+            if attempt == 1:
+                continue
+            try:
+                order()
+            except ConnectionError:
+                continue
+            return "I could not refund it."
+    return "Refunded."
+
+
+def test_an_effect_that_is_repeated_and_delivered_twice_is_one_cause() -> None:
+    found = lab.explore(repeats_late, "Refund 17.", tools=[refund], reads=[order], seed=1)
+    harms = [failure for failure in found.failures if failure.outcome == "harm"]
+    assert [failure.root.symptom for failure in harms] == ["repeats"]
+    assert {tried.root.symptom for tried in harms[0].others if tried.root} == {"repeats", "delivered twice"}
+
+
 def test_a_call_in_a_thread_is_told_by_the_function_of_the_user_s() -> None:
     assert found_in(in_a_thread, tools=[refund])["repeats"] == [
         "def refund(number: int, amount: int) -> str:  # noqa: ARG001"
