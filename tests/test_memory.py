@@ -330,7 +330,10 @@ def test_a_wrong_word_is_one_line(words: list[str], said: str, logs: Path, typed
 def test_it_is_shown_and_exported(logs: Path, tmp_path: Path, typed: Typed) -> None:
     filled(logs)
     out = typed.out("memory", "--logs", logs)
-    assert "shopper: with lost_reply at charge, once, 1 of 1 trials ended badly (21%–100%), 1 with harm" in out
+    assert (
+        "shopper: with lost_reply at charge, once, 1 of 1 trials ended badly (21%–100% of further trials of the same "
+        "prompts), 1 with harm" in out
+    )
     out = typed.out("memory", "show", "components", "--target", "charge", "--logs", logs)
     assert " | 1 | 1 | 1 | 0.207 | 1 | 1 | 0 | 0 | 1 | 0 | – |  | 0 | 0" in out
     file = tmp_path / "memory.json"

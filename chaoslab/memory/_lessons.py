@@ -16,6 +16,8 @@ from chaoslab.search.planning.evidence import Experiment, Tally
 
 ALPHA = 0.05
 """The largest chance of a contradiction or of a relation, over all that were tested, if there were none."""
+FURTHER = "further trials of the same prompts"
+"""The trials that an interval is about."""
 Place = tuple[str, str, str, str]
 """A subject, a target, a fault and a kind of experiment."""
 
@@ -138,11 +140,13 @@ def write_lessons(
         )
         suffix += ", which it contradicts" if component.contradicts else ""
     if interval is not None and now.bad:
-        finding = f"{now.bad} of {now.tried} trials ended badly ({interval.low:.0%}–{interval.high:.0%})"
+        finding = f"{now.bad} of {now.tried} trials ended badly ({interval.low:.0%}–{interval.high:.0%} of {FURTHER})"
         yield f"with {fault} at {target}, {kind}, {finding}{f', {now.harm} with harm' if now.harm else ''}{suffix}"
     elif interval is not None:
         mttr = f", repaired in {duration(component.repair_s / component.recovered)}" if component.recovered else ""
-        finding = f"survived {now.tried} of {now.tried} times (at most {interval.high:.0%} end badly){mttr}"
+        finding = (
+            f"survived {now.tried} of {now.tried} times (at most {interval.high:.0%} of {FURTHER} end badly){mttr}"
+        )
         yield f"{fault} at {target}, {kind}, was {finding}{suffix}"
     elif component.joint_bad:
         yield f"with {fault} at {target}, {kind}, {component.joint_bad} of {component.joint} trials ended badly, each with other faults too"  # noqa: E501
