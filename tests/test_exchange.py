@@ -411,7 +411,7 @@ def test_the_async_driver_sends_waits_notes_and_throws_what_fails() -> None:
         def ahead(self, by_s: float) -> str:
             return ""
 
-        def user(self, step: UserActs) -> bool:
+        def act_for_user(self, step: UserActs) -> bool:
             return False
 
         def note(self, event: Event) -> None:

@@ -126,7 +126,7 @@ def read_json(path: Path) -> Any:
 def parse_json(text: str) -> Any:
     """The value of a JSON text. Raises Unreadable: as `read_json`."""
     try:
-        value = json.loads(text, parse_int=_parse_whole)
+        value = json.loads(text, parse_int=_parse_json_integer)
     except json.JSONDecodeError as error:
         raise Unreadable(f"is not JSON: {error}") from None
     except RecursionError:
@@ -135,7 +135,7 @@ def parse_json(text: str) -> Any:
     return value
 
 
-def _parse_whole(digits: str) -> int:
+def _parse_json_integer(digits: str) -> int:
     """The number, or 0 if it has over 1000 digits, which `_check_json` refuses. Python reads only 4300."""
     return int(digits) if len(digits) <= 1000 else 0
 

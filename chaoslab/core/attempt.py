@@ -217,7 +217,7 @@ class Attempt(ABC):
         skew.set(Skew(was.ahead_s + by_s, told_ns))
         return "" if told_ns is None else iso(datetime.fromtimestamp(told_ns / 1e9, UTC))
 
-    def user(self, step: UserActs) -> bool:
+    def act_for_user(self, step: UserActs) -> bool:
         """Has whoever asks the agent do something; a step of a story."""
         return self._memory.user(step, self.call)
 

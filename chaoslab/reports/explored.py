@@ -71,7 +71,7 @@ def _render_cause(n: int, failure: Any, command: str, *, every: bool) -> list[st
         lines.append("   not tried again: the budget was over")
     if not failure.shown_fails:
         lines.append(f"   the trial shown did not fail: {failure.trial.outcome}")
-    lines.append(f"   fix: {roots.SYMPTOMS[failure.root.symptom].fix} ({roots.link_of(failure.root)})")
+    lines.append(f"   fix: {roots.SYMPTOMS[failure.root.symptom].fix} ({roots.build_fix_url(failure.root)})")
     if command:
         lines.append(f"   rerun: {command}")
     if every:

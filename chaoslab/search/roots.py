@@ -205,7 +205,7 @@ def describe_harm(tried: Tried) -> str:
     return sentence[:1].upper() + sentence[1:]
 
 
-def link_of(root: Root) -> str:
+def build_fix_url(root: Root) -> str:
     """The page that tells more of the fix."""
     return f"{PAGE}#{root.symptom.replace(' ', '-')}"
 

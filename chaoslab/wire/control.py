@@ -175,7 +175,7 @@ class Control:
         try:
             control = cls(path, manager=manager)
             try:
-                control.forget()
+                control.delete_earlier_runs()
                 # Asked at the start, since damage in a page that nobody reads yet would end a run in its middle. 1: one
                 # finding is enough.
                 check_result = control._db.execute("PRAGMA quick_check(1)").fetchone()[0]
@@ -334,7 +334,7 @@ class Control:
     def healed(self, row: int) -> None:
         self._write("UPDATE calls SET state = 'healed' WHERE id = ?", (row,))
 
-    def forget(self) -> None:
+    def delete_earlier_runs(self) -> None:
         """Drops the earlier runs of this manager, at once for those who read. One that was never ended cannot go on."""
         condition = "run IN (SELECT run FROM runs WHERE manager = ?)"
         # In one transaction: who reads meanwhile sees a run with all its rows or not at all, and so blames the right

@@ -42,7 +42,7 @@ class Attempt:
         self.ahead_s += by_s
         return self.clock if self.sent else ""
 
-    def user(self, step: UserActs) -> bool:
+    def act_for_user(self, step: UserActs) -> bool:
         self.deeds.append(step)
         return self.user_acts
 

@@ -62,7 +62,7 @@ class Ideal:
     def ahead(self, by_s: float) -> str:  # noqa: ARG002
         return ""
 
-    def user(self, step: UserActs) -> bool:  # noqa: ARG002
+    def act_for_user(self, step: UserActs) -> bool:  # noqa: ARG002
         return False
 
     def note(self, event: Event) -> None:

@@ -174,9 +174,9 @@ def test_a_changed_value_keeps_to_its_schema(value: Any, fitted: Any) -> None:
 def test_a_call_of_a_tool_has_its_values_fitted() -> None:
     call = mcp.read_message(CALL)
     assert call is not None
-    assert call.fitted({**TRUE, "total": 0}, TRUE, ORDER) == TRUE
-    assert call.fitted({"n": "7"}, {"n": 3}) == {"n": 3}
-    assert call.fitted("another", "a text") == "another"
+    assert call.fit_value({**TRUE, "total": 0}, TRUE, ORDER) == TRUE
+    assert call.fit_value({"n": "7"}, {"n": 3}) == {"n": 3}
+    assert call.fit_value("another", "a text") == "another"
 
 
 def test_without_a_schema_a_value_keeps_to_the_form_of_the_true_one() -> None:
@@ -268,9 +268,12 @@ def test_a_call_of_a_tool_is_asked_answered_and_refused_in_its_own_form() -> Non
     assert call is not None
     assert newer is not None
     assert call.with_arguments({"order": 18})["params"] == {"name": "refund", "arguments": {"order": 18}}
-    assert call.failed("503")["result"] == {**mcp.make_text_result("Error executing tool refund: 503"), "isError": True}
-    assert newer.made("a")["result"] == {"resultType": "complete", **mcp.make_text_result("a")}
-    assert call.made("a")["result"] == mcp.make_text_result("a")
+    assert call.build_error("503")["result"] == {
+        **mcp.make_text_result("Error executing tool refund: 503"),
+        "isError": True,
+    }
+    assert newer.build_result("a")["result"] == {"resultType": "complete", **mcp.make_text_result("a")}
+    assert call.build_result("a")["result"] == mcp.make_text_result("a")
     for result, value, ok in (
         (mcp.make_text_result("a"), "a", True),
         ({"structuredContent": {"result": 7}}, 7, True),
@@ -306,9 +309,9 @@ def test_a_changed_value_of_a_tool_keeps_to_what_the_tool_promises(
 def test_an_operation_of_several_fields_is_asked_answered_and_refused_by_field() -> None:
     one, two = graph("{ order { total } }"), graph("{ mine: order { total } cup { size } }")
     assert two.with_arguments({"x": 1}) == two.body
-    assert (one.made(7), two.made(7)) == ({"data": {"order": 7}}, {"data": {"mine": 7, "cup": 7}})
-    assert [each["path"] for each in two.failed("no")["errors"]] == [["mine"], ["cup"]]
-    assert two.failed("no")["data"] == {"mine": None, "cup": None}
+    assert (one.build_result(7), two.build_result(7)) == ({"data": {"order": 7}}, {"data": {"mine": 7, "cup": 7}})
+    assert [each["path"] for each in two.build_error("no")["errors"]] == [["mine"], ["cup"]]
+    assert two.build_error("no")["data"] == {"mine": None, "cup": None}
     nothing: list[Any] = [7, [], {}, {"date": 1}]
     assert [two.answer(none) for none in nothing] == [None] * 4
     answer = two.answer({"data": {"mine": {"total": 3}, "cup": None, "more": 1}, "id": 2})

@@ -65,7 +65,7 @@ def test_what_earlier_runs_left_is_forgotten(tmp_path: Path) -> None:
     with two(tmp_path) as (agent, manager):
         agent.open_run("r1", plan={}, targets={})
         row = agent.ask("r1", CALL, deadline_s=1)
-        manager.forget()
+        manager.delete_earlier_runs()
         assert agent.run_state("r1") == ("missing", "")
         lost = agent.answer(row)
         assert lost is not None
@@ -79,7 +79,7 @@ def test_nobody_sees_a_run_that_is_half_forgotten(tmp_path: Path) -> None:
         row = agent.ask("r1", CALL, deadline_s=1)
         seen: list[tuple[bool, str]] = []
         manager._db.set_trace_callback(lambda _: seen.append((agent.answer(row) is None, agent.run_state("r1")[0])))
-        manager.forget()
+        manager.delete_earlier_runs()
         manager._db.set_trace_callback(None)
         assert set(seen) == {(True, "asked")}
         assert len(seen) > 3
@@ -169,7 +169,7 @@ def test_an_outage_goes_from_asked_to_over_and_a_supervisor_sees_its_own_runs_al
         assert [each.ended for each in lab.outages()] == [True]
         lab.set_outage(row, "failed", error="no such process")
         assert (lab.outage_state(row), lab.outages()) == (("failed", "no such process"), [])
-        lab.forget()
+        lab.delete_earlier_runs()
         assert lab.outage_state(row)[0] == "failed"
 
 
@@ -223,7 +223,7 @@ def test_a_manager_that_begins_forgets_its_own_runs_with_their_calls_and_no_othe
             lab.ask_outage(run, "weather", "killed", for_s=1.0, fault={})
             lab.end_run(run)
         assert (one.ended_runs(), two_.ended_runs()) == ({"r1"}, {"r2"})
-        one.forget()
+        one.delete_earlier_runs()
         assert [(row.run, row.occasion) for row in two_.pending(["r1", "r2"])] == [("r2", {"turn": 2})]
         assert (one.ended_runs(), two_.ended_runs(), len(two_.outages())) == (set(), {"r2"}, 1)
 

@@ -159,7 +159,7 @@ def test_clean_proxies_that_do_not_come_back_are_the_end_of_the_lab(tmp_path: Pa
 def test_a_manager_that_was_restarted_has_forgotten_the_run_and_that_is_said_soon(tmp_path: Path) -> None:
     clock = Counted()
     with lanes(tmp_path, clock, lambda: "") as (door, manager):
-        clock.on_nap = lambda _: manager.forget()
+        clock.on_nap = lambda _: manager.delete_earlier_runs()
         with pytest.raises(LabDown, match=FORGOTTEN):
             asyncio.run(door.ask(CALL, deadline_s=2.0))
         assert clock.now_s < 0.05  # the call's own row is gone

@@ -77,9 +77,9 @@ class JsonRpc(Message):
             return ToolAnswer(None, lambda _: reply, ok=False, words=str(error_text))
         return ToolAnswer(reply.get("result"), lambda value: {**reply, "result": value})
 
-    def made(self, value: Any, schema: Any = None) -> Any:  # noqa: ARG002
+    def build_result(self, value: Any, schema: Any = None) -> Any:  # noqa: ARG002
         return {"jsonrpc": "2.0", "id": self.body.get("id"), "result": value}
 
-    def failed(self, error_text: str) -> Any:
+    def build_error(self, error_text: str) -> Any:
         error = {"code": SERVER_ERROR, "message": error_text}
         return {"jsonrpc": "2.0", "id": self.body.get("id"), "error": error}

@@ -120,13 +120,13 @@ class McpToolCall(JsonRpc):
             value, lambda now: rpc_answer.put(change_result(data, now)), ok=not failed, words=str(value) * failed
         )
 
-    def made(self, value: Any, schema: Any = None) -> Any:
-        return super().made({**self._typed, **make_result(value, schema)})
+    def build_result(self, value: Any, schema: Any = None) -> Any:
+        return super().build_result({**self._typed, **make_result(value, schema)})
 
-    def failed(self, error_text: str) -> Any:
-        return super().made({**self._typed, **make_error_result(self.tool, error_text)})
+    def build_error(self, error_text: str) -> Any:
+        return super().build_result({**self._typed, **make_error_result(self.tool, error_text)})
 
-    def fitted(self, value: Any, was: Any, schema: Any = None) -> Any:
+    def fit_value(self, value: Any, was: Any, schema: Any = None) -> Any:
         return fit_value(value, was, schema)
 
     @property
@@ -248,14 +248,14 @@ class Batch(Message):
             next((p.words for p in parts.values() if p.words), ""), any(p.done for p in parts.values()),
         )  # fmt: skip
 
-    def made(self, value: Any, schema: Any = None) -> Any:
-        return [call.made(value, schema) for call in self._calls.values()]
+    def build_result(self, value: Any, schema: Any = None) -> Any:
+        return [call.build_result(value, schema) for call in self._calls.values()]
 
-    def failed(self, error_text: str) -> Any:
-        return [call.failed(error_text) for call in self._calls.values()]
+    def build_error(self, error_text: str) -> Any:
+        return [call.build_error(error_text) for call in self._calls.values()]
 
-    def fitted(self, value: Any, was: Any, schema: Any = None) -> Any:
-        return value if self._alone is None else self._alone.fitted(value, was, schema)
+    def fit_value(self, value: Any, was: Any, schema: Any = None) -> Any:
+        return value if self._alone is None else self._alone.fit_value(value, was, schema)
 
     def _answers(self, reply: Any) -> dict[int, Any]:
         """The answer to each call, by the call's place."""

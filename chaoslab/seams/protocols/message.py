@@ -45,14 +45,14 @@ class Message:
         results, if it is known."""
         raise NotImplementedError
 
-    def made(self, value: Any, schema: Any = None) -> Any:
+    def build_result(self, value: Any, schema: Any = None) -> Any:
         """The whole message that answers with a value of the lab's own."""
         raise NotImplementedError
 
-    def failed(self, error_text: str) -> Any:
+    def build_error(self, error_text: str) -> Any:
         """The whole message that says that the tool failed."""
         raise NotImplementedError
 
-    def fitted(self, value: Any, was: Any, schema: Any = None) -> Any:  # noqa: ARG002 - most promise no form
+    def fit_value(self, value: Any, was: Any, schema: Any = None) -> Any:  # noqa: ARG002 - most promise no form
         """The value in the form that the protocol promises for the tool's results. `was`: the true one."""
         return value

@@ -103,7 +103,7 @@ class Enveloped(Served):
 
     def in_form(self, value: Any) -> Reply:
         message, schema, _ = self.__dict__["_of"]
-        fitted = message.fitted(value, self.value, schema)
+        fitted = message.fit_value(value, self.value, schema)
         return self if fitted == self.value else self.with_value(fitted)
 
 

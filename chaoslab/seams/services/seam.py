@@ -499,12 +499,12 @@ class ServiceAttempt(Attempt):
         """A successful reply of the lab's own."""
         assert self.message is not None
         schema = self.seam.schema(self.name, self.tool)
-        return make_reply(self.message, self.message.made(value, schema), schema)
+        return make_reply(self.message, self.message.build_result(value, schema), schema)
 
     def _failed(self, message: str) -> Reply:
         """The reply in which the tool says that it failed."""
         assert self.message is not None
-        return make_reply(self.message, self.message.failed(message))
+        return make_reply(self.message, self.message.build_error(message))
 
     def _changes(self, reach: Candidates, decisions: Decisions) -> bool:
         """True if a fault that hits may change the value of a streamed answer, which is then read whole."""

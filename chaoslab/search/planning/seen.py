@@ -91,7 +91,7 @@ class _Target:
     def ahead(self, by_s: float) -> str:  # noqa: ARG002
         return ""
 
-    def user(self, step: UserActs) -> bool:  # noqa: ARG002
+    def act_for_user(self, step: UserActs) -> bool:  # noqa: ARG002
         return False
 
     def note(self, event: Event) -> None:
