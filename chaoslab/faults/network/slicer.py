@@ -31,9 +31,6 @@ class Slicer(Fault):
         """The pauses of the fewest pieces that so many bytes can have."""
         return max(1, size // (self.average_bytes + self.variation_bytes)) * self.pause_s
 
-    def _takes_s(self, size: int) -> float:
-        return -(-size // self.average_bytes) * self.pause_s
-
     def toxics(self) -> Sequence[Toxic]:
         params = {name: getattr(self, name) for name in ("average_bytes", "variation_bytes", "pause_s")}
         return Toxic("slicer", "downstream", params), Toxic("latency", "downstream", {"delay_s": self.pause_s})
