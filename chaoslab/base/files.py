@@ -37,7 +37,7 @@ def replace_file(path: Path) -> Iterator[Path]:
     if path.exists():
         _check_kind(path, path.stat().st_mode, "replaced")
     # Each writer has a draft of its own, two threads of one process too.
-    draft = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.part")
+    draft = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_native_id()}.part")
     try:
         yield draft
         draft.replace(path)
